@@ -27,7 +27,7 @@ type access struct {
 	args          []string // the arguments that are not flags
 }
 
-// accessHelp describes the flags of an access, and redisHelp those of the URL.
+// accessHelp describes the flags of an access; redisHelp describes the flags for the URL.
 const accessHelp = redisHelp + `  -prefix P      the Config.KeyPrefix of the Systems; names are without it
   --json         print JSON, an object a line; times are in milliseconds. Errors are text on stderr
 `

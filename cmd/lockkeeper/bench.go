@@ -24,13 +24,13 @@ import (
 const benchHelp = `usage: lockkeeper bench [-redis URL] [-prefix P] [--json] [-for 1s]
 
 Measures plain locks against this Redis from this machine: a round trip (PING), acquire and release
-of a free lock, the hand-over from one System to a waiting one (from the call of the release
+of a free lock, the transfer from one System to another that waits (from the release
 to the grant), and the grants of 64 goroutines of one process that contend for one lock. It puts load
 on the server meanwhile, and leaves no keys there. Its locks begin with lockkeeper_bench.
 
 ` + accessHelp + `  -for 1s        how long to measure each, 100ms to 1m
 
-Two Systems of one process share its processors: a hand-over between two machines may be faster or
+Two Systems of one process share its processors: a transfer between two machines may be faster or
 slower. Compare with docs/performance.md only on like machines.
 
 The exit code is 0. 64: the command line is wrong. 69: Redis cannot be reached, or refuses, or the
@@ -75,7 +75,7 @@ func timed(what string, times []time.Duration) measurement {
 	return m
 }
 
-// bench is the subcommand of that name.
+// bench runs the subcommand bench.
 func bench(args []string, env environment) int {
 	o := benchOptions{access: access{environment: env}}
 	code, ok := o.parse(o.flags(), args, benchHelp, func() error {
@@ -161,7 +161,7 @@ func (o *benchOptions) measure(ctx context.Context, client rueidis.Client) (all 
 		return err
 	}))
 	err = cmp.Or(err, o.again(ctx, func() error {
-		took, err := handOver(ctx, here, there)
+		took, err := transfer(ctx, here, there)
 		passes = append(passes, took)
 		here, there = there, here
 		return err
@@ -171,12 +171,12 @@ func (o *benchOptions) measure(ctx context.Context, client rueidis.Client) (all 
 	}
 	grants, took, err := o.contend(ctx, systems[0].Lock(name+":64"))
 	return []measurement{
-		timed("round trip", trips), timed("acquire", acquires), timed("release", releases), timed("hand-over between Systems", passes),
+		timed("round trip", trips), timed("acquire", acquires), timed("release", releases), timed("transfer between Systems", passes),
 		{What: fmt.Sprintf("grants, %d goroutines", contenders), N: grants, PerSecond: float64(grants) / took.Seconds()},
 	}, err
 }
 
-// again runs f for as long as is measured, or until it fails.
+// again runs f for the time of the measurement, or until f fails.
 func (o *benchOptions) again(ctx context.Context, f func() error) (err error) {
 	for end := time.Now().Add(o.span); err == nil && time.Now().Before(end); {
 		err = cmp.Or(context.Cause(ctx), f())
@@ -184,8 +184,8 @@ func (o *benchOptions) again(ctx context.Context, f func() error) (err error) {
 	return err
 }
 
-// handOver hands a lock over from one System to another, and returns how long that took.
-func handOver(ctx context.Context, from, to *lockkeeper.Lock) (took time.Duration, err error) {
+// transfer makes one System release a lock for which another waits, and returns the time from the release to the grant.
+func transfer(ctx context.Context, from, to *lockkeeper.Lock) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
 	first, err := from.Acquire(ctx)

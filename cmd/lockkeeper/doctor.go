@@ -49,7 +49,7 @@ cannot be reached, or refuses.
   lockkeeper doctor -redis rediss://redis.example.org
 `
 
-// doctor has the options and the results of the subcommand of that name.
+// doctor has the options and the results of the subcommand doctor.
 type doctor struct {
 	access
 	// kinds are the kinds to try.
@@ -64,7 +64,7 @@ type finding struct {
 	Status string `json:"status"`
 	Found  string `json:"found"`
 	Advice string `json:"advice,omitempty"`
-	// Server is set if there are several.
+	// Server is set if there are several servers.
 	Server string `json:"server,omitempty"`
 }
 
@@ -155,7 +155,7 @@ func (d *doctor) add(check, status, found, advice string) {
 	})
 }
 
-// unknown adds a check that could not be made: a server does not answer, or else the user lacks rights.
+// unknown adds a check that could not be made: a server does not answer, or the user lacks rights.
 func (d *doctor) unknown(check string, err error, rights string) {
 	advice := rights
 	if redisio.Classify(err).Transient {

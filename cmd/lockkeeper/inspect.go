@@ -65,7 +65,7 @@ func runInspect(args []string, env environment) int {
 		code := 0
 		if !v.Held {
 			code = exitNo
-			if c, _ := inspector.Counter(ctx, a.args[0]); c != nil { // without the rights for it, a free lock is assumed
+			if c, _ := inspector.Counter(ctx, a.args[0]); c != nil { // without the rights for a counter, a free lock is assumed
 				return 0, a.printCounter(c)
 			}
 		}

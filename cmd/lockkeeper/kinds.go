@@ -17,7 +17,7 @@ import (
 
 const (
 	defaultKind = "plain"
-	// expirableKind is the one kind that is no lock: the command runs with a permit.
+	// expirableKind is the only kind that is not a lock: the command runs with a permit.
 	expirableKind = inspect.KindExpirableSemaphore
 )
 
@@ -49,8 +49,8 @@ func (o *options) lockOf(locks *lockkeeper.System) *lockkeeper.Lock {
 // taking is a function that acquires the lock, or all of several, or a permit.
 type taking func(context.Context, []lockkeeper.Option) (holding, error)
 
-// acquirer returns the function that acquires what the command line names, and the one that shows on a terminal
-// meanwhile which process holds it.
+// acquirer returns take, which acquires the lock or the permit that the command line names, and showProgress, which
+// shows on a terminal meanwhile which process holds it.
 func (r *runner) acquirer(locks *lockkeeper.System) (take taking, showProgress func() (end func())) {
 	if r.kind == expirableKind {
 		return r.takePermit(locks), func() func() { return func() {} }
@@ -84,8 +84,8 @@ const (
 	tokensEnv = "LOCK_TOKENS"
 )
 
-// withTokens adds the tokens to an environment. It removes those of an outer lockkeeper, since
-// they belong to other locks.
+// withTokens adds the tokens to an environment. It removes the tokens of an outer lockkeeper, since they belong to
+// other locks.
 func (o *options) withTokens(env []string, holding holding) []string {
 	hold, isHold := holding.(*lockkeeper.Hold)
 	if !isHold || !kinds.Of(kinds.Forms[o.kind].Kind).Fenced {

@@ -254,7 +254,8 @@ func moreOwners(v inspect.Lock) string { return fmt.Sprintf("and %d more", v.Mor
 // shown returns a text of Redis for a terminal or a table.
 func shown(text string) string { return printable.Text(text) }
 
-// noted returns the note of a holder, to follow the holder; "" for none. It is in quotes: any text may be in it.
+// noted returns the note of a holder in quotes, since it may be any text; "" if there is no note. It follows the
+// holder.
 func noted(note string) string {
 	if note == "" {
 		return ""

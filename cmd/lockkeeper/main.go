@@ -1,12 +1,12 @@
 //go:build unix
 
-// Lockkeeper is the command of the library of that name. It runs commands under locks, and shows
-// operators which process holds a lock:
+// Lockkeeper is the command of the library Lockkeeper. It runs commands under locks, and shows operators which process
+// holds a lock:
 //
 //	lockkeeper run -redis redis://127.0.0.1:6379 -lock nightly-report -wait 5s -- ./report --all
 //	lockkeeper inspect nightly-report
 //
-// `lockkeeper help` lists the subcommands, and `lockkeeper help run` has the flags of one.
+// `lockkeeper help` lists the subcommands, and `lockkeeper help run` lists the flags of run.
 package main
 
 import (
@@ -18,8 +18,8 @@ import (
 	"strings"
 )
 
-// The exit codes, besides those of a command that is run. Those below 100 are from
-// sysexits.h, the others are what shells use.
+// The exit codes, besides the exit codes of a command that is run. Codes below 100 are from sysexits.h; shells use the
+// others.
 const (
 	exitNo          = 1   // the lock is free (inspect, release), something must be changed (doctor), or the output cannot be written
 	exitUsage       = 64  // the command line is wrong
@@ -42,9 +42,9 @@ type environment struct {
 // subcommand is a subcommand of the program.
 type subcommand struct {
 	name, summary string
-	// help is what `lockkeeper help <name>` prints.
+	// help is the text that `lockkeeper help <name>` prints.
 	help string
-	// flags are those of the command line, for completion.
+	// flags returns the flags of the command line, for completion.
 	flags func() *flag.FlagSet
 	// run gets the arguments after the name, and returns the exit code.
 	run func(args []string, env environment) int
@@ -115,7 +115,7 @@ func route(args []string, env environment) int {
 	return exitUsage
 }
 
-// commonFlags splits off the flags before the subcommand: those of an access may stand there, too.
+// commonFlags splits off the flags before the subcommand: the flags of an access may also come before it.
 func commonFlags(args []string) (common, rest []string) {
 	flags := new(access).flags("")
 	if err := flags.Parse(args); err != nil {

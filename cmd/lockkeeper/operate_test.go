@@ -346,7 +346,7 @@ func TestBench_LeavesNoKeys(t *testing.T) {
 		t.Errorf("the calls to the server are %v", calls)
 	}
 	table, _ := runCommand(t, server, 0, "bench", "-for", "100ms")
-	if !regexp.MustCompile(`(?m)^hand-over between Systems +\d+ +\d+\.\d+ +\d+\.\d+`).MatchString(table) {
+	if !regexp.MustCompile(`(?m)^transfer between Systems +\d+ +\d+\.\d+ +\d+\.\d+`).MatchString(table) {
 		t.Errorf("it printed %s", table)
 	}
 	runCommand(t, server, exitUsage, "bench", "-for", "0")

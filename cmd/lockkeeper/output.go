@@ -25,7 +25,7 @@ func (s sayWriter) Write(line []byte) (n int, err error) {
 	return len(line), nil
 }
 
-// messages writes what run prints, on a goroutine of its own. A reader that does not read, as a terminal that is stopped
+// messages writes the output of run, on its own goroutine. A reader that does not read, like a terminal that is stopped
 // with Ctrl-S, must not keep run from ending its command when the lock is lost.
 type messages struct {
 	to    io.Writer
@@ -38,8 +38,8 @@ type message struct {
 	written chan struct{}
 }
 
-// A message that is written within writePatience keeps its place among the output of the command. Beyond
-// maxMessages that wait, further ones are dropped.
+// A message that is written within writePatience keeps its place among the output of the command. If maxMessages wait,
+// further messages are dropped.
 const (
 	writePatience = 100 * time.Millisecond
 	maxMessages   = 1000

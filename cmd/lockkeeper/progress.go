@@ -27,8 +27,8 @@ func isTerminal(stream any) bool {
 	return err == nil
 }
 
-// showProgress shows a line on a terminal during the wait for a lock: which process holds it, and the
-// minimum time for which it has held it. end erases the line.
+// showProgress shows a line on a terminal during the wait for a lock: which process holds the lock, and for how long at
+// least. end erases the line.
 func (r *runner) showProgress(lock *lockkeeper.Lock) (end func()) {
 	if !isTerminal(r.stderr) {
 		return func() {}
@@ -61,7 +61,7 @@ func (r *runner) showProgress(lock *lockkeeper.Lock) (end func()) {
 	}
 }
 
-// withHolder names in the error of a wait the process that holds the lock, as ls does, if it is known.
+// withHolder adds the process that holds the lock, if it is known, to the error of a wait, as ls shows it.
 func withHolder(lock *lockkeeper.Lock, err error) error {
 	var refused *lockkeeper.Error
 	if !errors.Is(err, lockkeeper.ErrHeld) && !errors.Is(err, lockkeeper.ErrTimeout) || !errors.As(err, &refused) {

@@ -56,7 +56,7 @@ func (o *releaseOptions) flags() *flag.FlagSet {
 	return flags
 }
 
-// release runs the subcommand of that name.
+// release runs the subcommand release.
 func release(args []string, env environment) int {
 	o := releaseOptions{access: access{environment: env}}
 	code, ok := o.parse(o.flags(), args, releaseHelp, func() error {
@@ -129,7 +129,7 @@ func (o *releaseOptions) free(ctx context.Context, v inspect.Lock) (was bool, er
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = locks.Close(context.WithoutCancel(ctx)) }() // it has no holds
+	defer func() { _ = locks.Close(context.WithoutCancel(ctx)) }() // locks has no holds
 	form, byMode := kinds.Forms[v.Owners[0].Mode]
 	if !byMode {
 		form.Kind, _ = kinds.Named(v.Kind)

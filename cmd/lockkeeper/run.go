@@ -136,7 +136,7 @@ func parse(args, env []string) (options, error) {
 		return o, errors.New("-permits is for -kind " + expirableKind)
 	case o.kind == expirableKind && len(o.locks) > 1:
 		return o, errors.New("-kind " + expirableKind + " takes one -lock")
-	case o.watchdog == 0: // for which Lockkeeper would use its default
+	case o.watchdog == 0: // Lockkeeper would use its default for 0
 		return o, errors.New("-watchdog must not be 0")
 	case o.replicas < 0:
 		return o, errors.New("-replicas must not be negative")

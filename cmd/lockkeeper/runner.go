@@ -47,11 +47,11 @@ type runner struct {
 }
 
 func (r *runner) run() int {
-	// A message that cannot be written, since its reader has gone, does not end the program, which has a lock to release.
+	// A message that cannot be written, since its reader has gone, does not end the program: it has a lock to release.
 	unread := make(chan os.Signal, 1)
 	signal.Notify(unread, syscall.SIGPIPE)
 	defer signal.Stop(unread)
-	signal.Ignore(syscall.SIGTTOU) // which would stop it, and with it the renewals, when it writes in the background of a terminal
+	signal.Ignore(syscall.SIGTTOU) // SIGTTOU would stop lockkeeper, and so the renewals, when it writes in the background of a terminal
 	r.messages = newMessages(r.stderr)
 	defer r.messages.end()
 	r.say = log.New(sayWriter{environment{stderr: r.messages}}, "", 0)
@@ -111,8 +111,8 @@ func (r *runner) run() int {
 	return r.release(hold, r.supervise(command, hold))
 }
 
-// application returns the name for the record that operators see. It has no arguments of the command, which
-// may be secret.
+// application returns the name for the record that operators see. The name has no arguments of the command, which may
+// be secret.
 func (r *runner) application() string {
 	name := filepath.Base(r.command[0])
 	return "lockkeeper run " + strings.ToValidUTF8(name[:min(len(name), 100)], "")
@@ -164,7 +164,7 @@ func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, lo
 		if err := <-answered; err != nil {
 			return nil, err
 		}
-		r.release(hold, 0) // it was granted just before the signal
+		r.release(hold, 0) // the lock was granted just before the signal
 		return nil, context.Cause(ctx)
 	case err := <-answered:
 		endProgress()
@@ -200,7 +200,7 @@ func (r *runner) lost(why error) {
 	}
 }
 
-// release releases the hold or the permit. It returns code, or exitLost if it was lost.
+// release releases the hold or the permit. It returns code, or exitLost if the hold or the permit was lost.
 func (r *runner) release(hold holding, code int) int {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()

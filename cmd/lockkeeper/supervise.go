@@ -15,7 +15,7 @@ import (
 // supervise runs the command to its end, and returns its exit code. It passes signals
 // on, and ends the command if the lock is lost.
 func (r *runner) supervise(command *exec.Cmd, hold holding) int {
-	// The terminal's Ctrl-Z would stop lockkeeper, and with it the renewals, but not the command.
+	// The terminal's Ctrl-Z would stop lockkeeper, and so the renewals, but not the command.
 	signal.Notify(r.signals, syscall.SIGTSTP)
 	command.SysProcAttr = attributes()
 	runtime.LockOSThread() // on Linux, Pdeathsig is sent when the thread that started the process ends
@@ -65,8 +65,9 @@ func (r *runner) supervise(command *exec.Cmd, hold holding) int {
 	}
 }
 
-// startUnignoring starts the command, which does not ignore SIGTTOU as lockkeeper does: it is in the background of the
-// terminal, and would make that raw, without Ctrl-C. A command inherits what is ignored, but not what is caught.
+// startUnignoring starts the command so that it does not ignore SIGTTOU as lockkeeper does. The command is in the
+// background of the terminal: ignoring SIGTTOU, it could make the terminal raw, without Ctrl-C. A command inherits
+// ignored signals, but not handlers.
 func startUnignoring(command *exec.Cmd) error {
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGTTOU)

@@ -19,29 +19,33 @@ import (
 )
 
 const (
-	// trialTime bounds the commands of the trial of one kind, and how long after the release the waiting System may be
-	// woken. Once it was not, laterTime is enough for the following trials.
+	// trialTime bounds the commands of the trial of one kind, and the time after the release until the waiting System is
+	// woken.
 	trialTime = 5 * time.Second
+	// laterTime is that time for the trials after a trial in which the System was not woken.
 	laterTime = time.Second
-	// trialLease is the lease of a trial. No lease ends and no waiter polls during a trial, so only a message
-	// can wake the waiter.
-	trialLease, trialPoll = 30 * time.Second, time.Minute
-	// subscribeTime is the time that doctor waits until Redis knows that the other System waits; after that the
-	// trial continues without it.
+	// trialLease is the lease of a trial. It does not end during a trial.
+	trialLease = 30 * time.Second
+	// trialPoll is the Poll of a trial. No waiter polls during a trial, so only a message can wake the waiter.
+	trialPoll = time.Minute
+	// subscribeTime is the time that doctor waits until Redis knows that the other System waits; after that the trial
+	// continues anyway.
 	subscribeTime = time.Second
 )
 
-// trial is a test of one kind: a lock or a permit is handed over from one System to another.
+// trial is a test of one kind: one System releases a lock or a permit, and another System that waits gets it.
 type trial struct {
 	kind string
-	// acquire acquires it, and returns the function that releases it.
+	// acquire acquires the lock or the permit, and returns the function that releases it.
 	acquire func(ctx context.Context) (giveBack func(context.Context) error, err error)
-	// wait acquires it in the other System, and releases it.
+	// wait acquires the lock or the permit in the other System, and releases it.
 	wait func(ctx context.Context) error
 	// waits reports whether Redis knows that the other System waits.
 	waits func(ctx context.Context) bool
-	// keys are the keys that remain and have a TTL, lasting those without.
-	keys, lasting []string
+	// keys are the keys that remain and have a TTL.
+	keys []string
+	// lasting are the keys that remain and have no TTL.
+	lasting []string
 }
 
 // checkScripts runs a script that reads a key which it does not declare, as the scripts of locks do.
@@ -63,7 +67,7 @@ func (d *doctor) checkScripts(ctx context.Context) {
 	}
 }
 
-// checkLocks tries each kind: one System acquires it, another waits for it, and the first releases it. This
+// checkLocks tries each kind: one System acquires a lock, another System waits for it, and the first releases it. This
 // tests the user's rights to all scripts, keys and channels of the kind, and the delivery of messages.
 func (d *doctor) checkLocks(ctx context.Context) {
 	log := &warnings{}

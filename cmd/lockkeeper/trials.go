@@ -26,7 +26,7 @@ func trialKinds() []string {
 func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
 	for _, kind := range d.kinds {
 		name := "lockkeeper_doctor:" + here.ID() + ":" + kind
-		form, isLock := kinds.Forms[kind] // of a MultiLock the form of its members, which are plain
+		form, isLock := kinds.Forms[kind] // for a MultiLock, the form of its members, which are plain
 		var t trial
 		switch row := kinds.Of(form.Kind); {
 		case kind == multiKind:
@@ -37,7 +37,7 @@ func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
 			t.keys = append(remain(row, d.prefix+name), remain(row, d.prefix+name+" 2")...)
 		case isLock:
 			held := form
-			if other, shares := map[string]string{"write": "read", "read": "write"}[kind]; shares { // or the waiter would share it
+			if other, shares := map[string]string{"write": "read", "read": "write"}[kind]; shares { // or the waiter would share the lock
 				held = kinds.Forms[other]
 			}
 			t = ofLock(here.LockOf(held.Of(name)), there.LockOf(form.Of(name)), there.LockOf(form.Of(name)))

@@ -53,7 +53,7 @@ func (o *watchOptions) flags() *flag.FlagSet {
 	return flags
 }
 
-// watch runs the subcommand of that name.
+// watch runs the subcommand watch.
 func watch(args []string, env environment) int {
 	o := watchOptions{access: access{environment: env}}
 	code, ok := o.parse(o.flags(), args, watchHelp, func() error {
@@ -108,8 +108,8 @@ func (o *watchOptions) outage(err error, some bool) error {
 	return nil
 }
 
-// readLocks reads the locks. With an error it also returns those that it has read, and asks again about held locks that
-// the list lacks.
+// readLocks reads the locks. With an error it also returns the locks that it has read, and asks again about held locks
+// that the list lacks.
 func (o *watchOptions) readLocks(ctx context.Context, inspector inspect.Inspector) (all []inspect.Lock, unknown error) {
 	var keys []string
 	if len(o.args) == 0 {
@@ -136,7 +136,7 @@ type change struct {
 	Before []inspect.Owner `json:"before,omitempty"`
 }
 
-// printChanges prints the locks that have changed. partly reports that not all locks are known, so that a missing one
+// printChanges prints the locks that have changed. partly reports that not all locks are known, so that a missing lock
 // may still be held.
 func (o *watchOptions) printChanges(all []inspect.Lock, partly bool) error {
 	at, now := time.Now(), map[string]change{}
@@ -173,7 +173,7 @@ func (o *watchOptions) printChanges(all []inspect.Lock, partly bool) error {
 	return nil
 }
 
-// age sets HeldAtLeast of those owners at a later read that have held the lock since, if that is longer.
+// age sets HeldAtLeast of owners at a later read that have held the lock since the last read, if that time is longer.
 func (c *change) age(owners []inspect.Owner, now time.Time) {
 	for i := range owners {
 		for _, before := range c.Owners {
@@ -214,7 +214,7 @@ func holder(v inspect.Lock) string {
 	return text
 }
 
-// heldBy describes on one line the holder of a lock, for how long it has held it, and the waiters.
+// heldBy describes on one line the holder of a lock, for how long it has held the lock, and the waiters.
 func heldBy(v inspect.Lock) string {
 	if !v.Held {
 		return "is free"
