@@ -55,9 +55,9 @@ func (s *ExpirableSemaphore) inner() *Lock {
 	return s.lock
 }
 
-// Acquire waits until it has a permit. The options and errors are those of Lock.Acquire and ErrNoPermits, and ctx
-// bounds only the wait. There is no re-entry: each Acquire takes another permit, even with the context
-// of a permit, and waits if none is free.
+// Acquire waits until it has a permit. It has the options and the errors of Lock.Acquire, and also fails with
+// ErrNoPermits; ctx bounds only the wait. There is no re-entry: each Acquire takes another permit, even with the
+// context of a permit, and waits if none is free.
 //
 // Without WithLease the watchdog renews the permit until it is released or the process ends.
 func (s *ExpirableSemaphore) Acquire(ctx context.Context, options ...Option) (*Permit, error) {
@@ -224,6 +224,6 @@ func (p *Permit) Extend(ctx context.Context, d time.Duration) error { return p.i
 func (p *Permit) KeepAlive(ctx context.Context) error { return p.inner().KeepAlive(ctx) }
 
 // Release releases the permit. It returns nil when Redis has confirmed the release, or when the next waiter of this
-// process has the permit. The errors are those of Hold.Release. It returns after at most Config.CallTimeout and 250 ms,
-// even if ctx never ends.
+// process has the permit. Release has the errors of Hold.Release, and returns after at most Config.CallTimeout and 250
+// ms, even if ctx never ends.
 func (p *Permit) Release(ctx context.Context) error { return p.inner().Release(ctx) }

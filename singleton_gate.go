@@ -85,7 +85,7 @@ func (g *gate) open(ctx actor.ReceiverContext) {
 // gateName returns the id of a gate's PID.
 func gateName(id string) string { return "singleton/" + id }
 
-// close closes the gate: the instance begins no more messages.
+// close closes the gate: the instance no longer begins messages.
 func (g *gate) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

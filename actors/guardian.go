@@ -136,7 +136,7 @@ func (g *guardian) receive(ctx actor.Context, m any, sender *actor.PID, header a
 	}
 }
 
-// ends reports whether no more requests are accepted.
+// ends reports whether the guardian no longer accepts requests.
 func (g *guardian) ends() bool { return g.closing != nil || g.stopping }
 
 // pass hands a request to the actor of its lock. A lock without an actor gets an actor, in a free shell or in a new

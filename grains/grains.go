@@ -183,9 +183,10 @@ func (d *Directory) System() *lockkeeper.System {
 // returns 1.5 times Poll later, when other processes have noticed that it has left. Stop the senders of requests before
 // Leave, and call Leave before cluster.Shutdown.
 //
-// If ctx ends first, the grains handle no more messages, and Leave returns the cause of ctx. The lease is not released
-// before the last grain has stopped. Other members run the grains after the release, or when the lease has ended
-// because this process has ended. Leave may be called again. During the start, Leave waits until the start has ended.
+// If ctx ends first, the grains no longer handle messages, and Leave returns the cause of ctx. The lease is not
+// released before the last grain has stopped. Other members run the grains after the release, or when the lease has
+// ended because this process has ended. Leave may be called again. During the start, Leave waits until the start has
+// ended.
 func (d *Directory) Leave(ctx context.Context) error {
 	switch {
 	case d == nil || d.client == nil:

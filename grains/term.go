@@ -15,7 +15,7 @@ type term struct {
 	member Member
 	hold   *lockkeeper.Hold
 	drain  time.Duration
-	// ctx ends when the grains must begin no more messages.
+	// ctx ends when the grains must no longer begin messages.
 	ctx context.Context
 	end context.CancelCauseFunc
 }
