@@ -5,8 +5,9 @@ import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 // Client asks for something, may get it, and then gives it back.
 type Client struct {
 	State State
-	// ID is the ID of its request; IDs increase within a process. By is the latest time of its answer, 0 for none.
+	// ID is the ID of the client's request; IDs increase within a process.
 	ID uint64
+	// By is the latest time of the answer; 0 for none.
 	By machine.Instant
 }
 

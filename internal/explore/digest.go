@@ -12,14 +12,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// digest encodes values so that two have the same encoding if they differ only in the time on the clock, in the size of
-// numbers of which only the order matters, or in the names of permits.
+// digest encodes values so that two values have the same encoding if they differ only in the time on the clock, in the
+// size of numbers that matter only by their order, or in the names of permits.
 type digest struct {
 	buf     []byte
 	now     machine.Instant
 	names   [][16]byte
 	ordered [2][]ranked
-	// last has the numbers that others are counted back from; nil if they are ranked.
+	// last has the numbers from which other numbers are counted back; nil if numbers are ranked.
 	last     *Last
 	meanings map[string]Meaning
 	types    map[reflect.Type][]field
@@ -34,11 +34,11 @@ type ranked struct {
 type field struct {
 	index int
 	means Meaning
-	// fields are those of a field that is a struct.
+	// fields are the fields of a struct.
 	fields []field
 }
 
-// Meaning is the meaning of a field, by its name or, where others have that name as well, by "type.name".
+// Meaning is the meaning of a field, by its name or, where other fields have the same name, by "type.name".
 type Meaning uint8
 
 // The meanings.
@@ -55,7 +55,7 @@ const (
 	Skipped
 )
 
-// meanings are those of the fields in worlds of Processes.
+// meanings are the meanings of the fields in worlds of Processes.
 var meanings = map[string]Meaning{
 	"Lease": Length, "Leases": Length, "MaxHold": Length, "AtLeast": Length, "keepUntil": Instant, "Wait": Length,
 	"lease": Length, "unanswered": Length, "sentAt": Age, "wakeAt": Instant,

@@ -1,4 +1,4 @@
-// Package explore tries all sequences of events in small worlds. It is for the tests of the decision machines.
+// Package explore tries all sequences of events in small worlds, to test the decision machines.
 //
 //	explore.go  the exploration of any world
 //	world.go    a world of processes that share a synchronizer
@@ -82,8 +82,8 @@ func All[P World[W, M], W, M any](t *testing.T, scenarios []Scenario[P]) {
 	t.Logf("in all %d states, %d edges, %d settled; %d of %d scenarios complete", states, edges, settled, complete, len(scenarios))
 }
 
-// Notices explores a scenario in which a rule is broken on purpose, and fails the test if nothing is wrong in any state.
-// It looks at -explore.states of them, or limit if that is more.
+// Notices explores a scenario in which a rule is broken on purpose, and fails the test if nothing is wrong in any
+// state. It looks at -explore.states states, or at limit states if that is more.
 func Notices[P World[W, M], W, M any](t *testing.T, s Scenario[P], limit int) {
 	t.Helper()
 	x := Run(s, max(*States, limit)) // it stops at the first violation
@@ -118,7 +118,7 @@ func Run[P World[W, M], W, M any](s Scenario[P], limit int) *Search[P, W, M] {
 	first := s.Begin()
 	here, thinned := []explored[P]{{first, first.Hash()}}, false
 	x.seen[here[0].hash] = edge[M]{}
-	var spent []P // worlds that are not needed any more, whose memory others use
+	var spent []P // worlds that are no longer needed: their memory is used again
 	another := func() P {
 		if len(spent) == 0 {
 			return P(new(W))

@@ -50,7 +50,7 @@ func May(times, network int8, more ...Fault) Budget {
 type Net struct {
 	Now   machine.Instant
 	Spent Budget
-	// Calm: no more faults happen.
+	// Calm: no further faults happen.
 	Calm bool
 
 	may     Budget
@@ -124,7 +124,7 @@ func (n *Net) Send(i int, c any) { n.sent = append(n.sent, message{kind: command
 // Subscribe begins the messages to process i.
 func (n *Net) Subscribe(i int) { n.sent = append(n.sent, message{kind: subscription, p: i}) }
 
-// Unsubscribe ends them.
+// Unsubscribe ends the messages to process i.
 func (n *Net) Unsubscribe(i int) {
 	n.live[i].listens = false
 	n.sent = slices.DeleteFunc(n.sent, func(m message) bool { return m.p == i && m.kind >= subscription })

@@ -29,9 +29,8 @@ func Of(system *actor.ActorSystem) []actor.ReceiverMiddleware {
 	return middleware
 }
 
-// Guarded returns that middleware, and before it one that ends a panic in a lifecycle message by a call of recovers.
-// Such a panic would do what proto.actor cannot repair: the actor would never stop, or its watchers would not be
-// notified.
+// Guarded returns that middleware behind another middleware, which ends a panic in a lifecycle message by a call of
+// recovers. proto.actor cannot repair such a panic: the actor would never stop, or its watchers would not be notified.
 func Guarded(system *actor.ActorSystem, recovers func(what string)) []actor.ReceiverMiddleware {
 	middleware := Of(system)
 	if len(middleware) == 0 {
@@ -48,14 +47,14 @@ func Guarded(system *actor.ActorSystem, recovers func(what string)) []actor.Rece
 	}}, middleware...)
 }
 
-// Request is what a message of a lock actor says of itself, if it is a request.
+// Request is implemented by a message of a lock actor that is a request.
 type Request interface {
 	// Requested returns the type of the message that asks for it, and the name of the lock.
 	Requested() (messageType, lock string)
 }
 
-// TypeOf is the type of a message to a lock actor as %T prints it; that of a request which came by message is the
-// message's.
+// TypeOf is the type of a message to a lock actor as %T prints it; for a request that came by message it is the type of
+// that message.
 func TypeOf(m any) string {
 	if r, is := m.(Request); is {
 		messageType, _ := r.Requested()

@@ -17,8 +17,7 @@ import (
 type FaultInjector struct {
 	mu            sync.Mutex
 	before, after func(m any) bool
-	// spared are the ids of lock actors that never crash: those of locks whose names end in
-	// "spared".
+	// spared are the ids of lock actors that never crash: of locks whose names end in "spared".
 	spared map[string]bool
 	Count  atomic.Int64
 }

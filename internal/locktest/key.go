@@ -48,8 +48,8 @@ func (k Key) Number(t testing.TB, args ...string) int64 {
 	return n
 }
 
-// Atomically runs a script like those of Redisson. Several commands would not do: a command
-// of Lockkeeper's could run between them.
+// Atomically runs a script like a script of Redisson. Several commands would not do: a command of Lockkeeper could run
+// between them.
 func (k Key) Atomically(t testing.TB, script string, keys []string, args ...string) {
 	t.Helper()
 	k.Do(t, slices.Concat([]string{"EVAL", script, strconv.Itoa(len(keys))}, keys, args)...)

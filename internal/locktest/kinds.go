@@ -14,7 +14,7 @@ import (
 // Kind makes a lock of a kind.
 type Kind = func(s *Site, name string) *lockkeeper.Lock
 
-// Kinds are those that a single System has.
+// Kinds are the kinds of a single System.
 var Kinds = func() map[string]Kind {
 	all := map[string]Kind{"multi": func(s *Site, name string) *lockkeeper.Lock {
 		return lockkeeper.MultiLock(s.Lock(name), s.FairLock(name+" too"), s.ReadWriteLock(name+" read").Read())
@@ -36,7 +36,7 @@ func EachKind(t *testing.T, test func(t *testing.T, kind string, of Kind)) {
 	}
 }
 
-// Fits says of which kinds a test is.
+// Fits reports whether a test applies to a kind.
 type Fits = func(form kinds.Form, row *kinds.Row) bool
 
 // Words returns the words of the kinds with one key that fit all of these, in the order of the alphabet.
@@ -58,13 +58,13 @@ func OnePerFormat(form kinds.Form, row *kinds.Row) bool {
 	return Exclusive(form, row) && row.StoredAs == form.Kind
 }
 
-// HasWaitQueue fits kinds whose processes stand in our wait queue.
+// HasWaitQueue fits kinds whose processes have entries in Lockkeeper's wait queue.
 func HasWaitQueue(_ kinds.Form, row *kinds.Row) bool { return row.Features.WaitQueue }
 
-// HasMinimumTime fits kinds whose holds may have one.
+// HasMinimumTime fits kinds whose holds may have a minimum time.
 func HasMinimumTime(_ kinds.Form, row *kinds.Row) bool { return row.MinimumTime }
 
-// Blocker makes the lock for which a request of the kind waits while it is held: for readers, that of writers.
+// Blocker makes the lock for which a request of the kind waits while it is held: for readers, the lock of writers.
 func Blocker(kind string) Kind {
 	readers := kinds.Forms[kind]
 	if readers.Mode != messages.Mode_MODE_SHARED {

@@ -29,8 +29,8 @@ var NoPolling = lockkeeper.Config{Poll: time.Hour, Watchdog: 2 * time.Hour}
 // Soon is well below the poll bound of NoPolling, and long even for a busy machine.
 const Soon = 10 * time.Second
 
-// ShortCallTimeout resends commands without a reply long before the lease ends, and has no local hand-off.
-// On a busy machine a call may take longer than that, so it suits only calls that are repeated.
+// ShortCallTimeout resends commands without a reply long before the lease ends, and has no local hand-off. On a busy
+// machine a call may take longer than CallTimeout, so this Config suits only calls that are repeated.
 var ShortCallTimeout = lockkeeper.Config{CallTimeout: time.Second, Poll: time.Hour, Watchdog: 2 * time.Hour, HandOffLimit: 1}
 
 // Watchdog is long enough for a busy machine.
@@ -159,7 +159,7 @@ func (s *Site) Acquire(t testing.TB, k Key, options ...lockkeeper.Option) *lockk
 	return AcquireIn(t, s.Context(t), s.Lock(k.LockName), options...)
 }
 
-// AcquireIn acquires with a context, such as that of a hold.
+// AcquireIn acquires with a context, such as the context of a hold.
 func (s *Site) AcquireIn(t testing.TB, ctx context.Context, k Key, options ...lockkeeper.Option) *lockkeeper.Hold {
 	t.Helper()
 	return AcquireIn(t, ctx, s.Lock(k.LockName), options...)

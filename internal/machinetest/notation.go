@@ -42,7 +42,7 @@ func Request(now time.Duration, options ...string) (req machine.Request) {
 	return req
 }
 
-// Failures are those that a script can name.
+// Failures are the failures that a script can name.
 var Failures = map[string]machine.Failure{
 	"loading": {Err: errors.New("LOADING"), Transient: true},
 	"full":    {Err: errors.New("OOM"), Transient: true},
@@ -50,7 +50,7 @@ var Failures = map[string]machine.Failure{
 	"denied":  {Err: errors.New("NOPERM")},
 }
 
-// Owner is that of "owner=7", and 0 for any other word.
+// Owner returns the owner in "owner=7", and 0 for any other word.
 func Owner(word string) machine.Owner {
 	if owner, ok := strings.CutPrefix(word, "owner="); ok {
 		return machine.Owner(Number(owner))

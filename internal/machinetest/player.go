@@ -11,13 +11,13 @@ import (
 type Player struct {
 	T   *testing.T
 	Now time.Duration // on the clock of the machine
-	// Apply applies an event, and returns what it brings about. It reports whether it knows the event.
+	// Apply applies an event, and returns its effects. known reports whether it knows the event.
 	Apply func(words []string) (effects []string, known bool)
 
 	at string // file and line of the script
 }
 
-// Play applies an event, and compares what it brings about with what stands after its arrow.
+// Play applies an event, and compares its effects with the effects after its arrow.
 func (p *Player) Play(line string) {
 	p.T.Helper()
 	event, want, _ := strings.Cut(line, " -> ")

@@ -48,11 +48,12 @@ func (r *run) fair(part int) lock.Result {
 type queueRun struct {
 	*run
 	l *Lock
-	// mayTake: the command may take the lock. taken is the owner that has taken it.
+	// mayTake: the command may take the lock.
 	mayTake bool
 	holder  Owner
-	taken   Owner
-	left    time.Duration
+	// taken is the owner that has taken the lock.
+	taken Owner
+	left  time.Duration
 	// listed are the leases of the waiters that the client lists.
 	listed map[Owner]time.Duration
 	stay   []Waiter

@@ -42,21 +42,25 @@ type ReadLease struct {
 
 // Lock is the state of one lock in Redis.
 type Lock struct {
-	// Holders are the fields of the hash, sorted; without them there is no hash. It expires at ExpiresAt, on
-	// the processes' clock. RanOut is the time at which it expired, if the lock has not been held since.
-	Holders           []Holder
-	ExpiresAt, RanOut machine.Instant
+	// Holders are the fields of the hash, sorted; without them there is no hash.
+	Holders []Holder
+	// ExpiresAt is the time at which the hash expires, on the processes' clock.
+	ExpiresAt machine.Instant
+	// RanOut is the time at which the hash expired, if the lock has not been held since.
+	RanOut machine.Instant
 	// ReadLeases are the keys of the read holds, sorted.
 	ReadLeases []ReadLease
-	// Entries are those of the wait queue, in their order. The free lock is left to foreign clients until
-	// OpenUntil, and Turns counts the transfers since it was last left to them. The wait queue expires at
-	// WaitQueueEnds.
-	Entries       []Entry
-	OpenUntil     machine.Instant
-	Turns         int
+	// Entries are the entries of the wait queue, in their order.
+	Entries []Entry
+	// OpenUntil is the time until which the free lock is left to foreign clients.
+	OpenUntil machine.Instant
+	// Turns counts the transfers since the lock was last left to foreign clients.
+	Turns int
+	// WaitQueueEnds is the time at which the wait queue expires.
 	WaitQueueEnds machine.Instant
-	// Queue is the queue of a fair lock, in its order. It expires at QueueEnds; 0 is never.
-	Queue     []Waiter
+	// Queue is the queue of a fair lock, in its order.
+	Queue []Waiter
+	// QueueEnds is the time at which Queue expires; 0 is never.
 	QueueEnds machine.Instant
 	// Tokens is the last fencing token.
 	Tokens int64

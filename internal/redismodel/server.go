@@ -23,8 +23,8 @@ import (
 // Kind is a kind of lock on one Redis.
 type Kind uint8
 
-// The kinds. A read/write lock that is a part of a MultiLock is taken in one mode. A plain lock that is a
-// part draws no tokens, and a fenced one does; alone they are the same.
+// The kinds. A read/write lock that is a part of a MultiLock is taken in one mode. A plain lock that is a part draws no
+// tokens, and a fenced lock does; otherwise they are the same.
 const (
 	Plain Kind = iota
 	Fenced
@@ -65,12 +65,12 @@ func (o Owner) String() string {
 
 // Setup are the constant settings of a server.
 type Setup struct {
-	// Kinds has one kind, or those of a MultiLock's parts.
+	// Kinds has one kind, or the kinds of a MultiLock's parts.
 	Kinds []Kind
 	// WaiterTimeout and WaitQueue are as in protocol.Options.
 	WaiterTimeout time.Duration
 	WaitQueue     WaitQueue
-	// Rate is the speed of the server's clock relative to that of the processes; 0 is 1.
+	// Rate is the speed of the server's clock relative to the processes' clock; 0 is 1.
 	Rate float64
 	// Name returns an owner as replies contain it.
 	Name func(Owner) string
@@ -92,8 +92,8 @@ type subscription struct {
 	channel Owner
 }
 
-// Publication is a message about a lock. Its channel is the lock's own if To is zero; otherwise it is that of a
-// waiter in a fair lock's queue, or of a client that gets a transfer.
+// Publication is a message about a lock. Its channel is the lock's own if To is zero; otherwise the channel of a waiter
+// in a fair lock's queue, or of a client that gets a transfer.
 type Publication struct {
 	Part int
 	To   Owner
@@ -109,7 +109,7 @@ func New(setup *Setup) Server { return Server{setup: setup} }
 // Parts returns the locks of the server.
 func (s *Server) Parts() []Lock { return s.parts[:len(s.setup.Kinds)] }
 
-// Part returns the i-th of them.
+// Part returns the i-th lock of the server.
 func (s *Server) Part(i int) *Lock { return &s.parts[i] }
 
 // At advances the clock to now, and expires keys.
@@ -163,8 +163,8 @@ func (s *Server) left(end machine.Instant) time.Duration {
 	return s.fast(end).Round(time.Millisecond) - s.Clock()
 }
 
-// Subscribe subscribes a client to a channel: the zero Owner is the lock's own, another one that of a waiter in
-// a fair lock's queue.
+// Subscribe subscribes a client to a channel: the zero Owner is the lock's own channel, another Owner the channel of a
+// waiter in a fair lock's queue.
 func (s *Server) Subscribe(c Client, channel Owner) {
 	if one := (subscription{c, channel}); !slices.Contains(s.subscriptions, one) {
 		s.subscriptions = append(slices.Clip(s.subscriptions), one)

@@ -9,10 +9,10 @@ import (
 
 // How a lock is transferred to the clients in its wait queue.
 
-// transferNext transfers a free lock to the first entry, or to all readers before the first writer. If readers hold
-// the lock, more readers may join them. MultiLocks that may get no transfer: they are woken if readers get the free lock,
-// if reading begins with this command, or if a writer before them has left. begun: the free lock is reserved for a MultiLock
-// from now on.
+// transferNext transfers a free lock to the first entry, or to all readers before the first writer. If readers hold the lock,
+// more readers may join them. MultiLocks that may then join get no transfer: they are woken if readers get the free
+// lock, if reading begins with this command, or if a writer before them has left. begun: the free lock is reserved for
+// a MultiLock from now on.
 func (r *run) transferNext(part int, begins bool) (begun bool) {
 	l := &r.parts[part]
 	begins = begins || l.Free()

@@ -23,14 +23,16 @@ type Entry struct {
 	Seq uint64
 	// Until is the time at which the entry expires unless the client confirms it.
 	Until machine.Instant
-	// The entry of a MultiLock reserves the lock: it gets no transfer. While it is the first, the free lock
-	// is reserved for it, since Since. Lapsed: that has lasted too long, so others may take the lock until the
+	// Lapsed: the reservation for a MultiLock has lasted too long, so other clients may take the lock until the
 	// MultiLock tries again.
 	Lapsed bool
-	Since  machine.Instant
-	// Arrived decides the place. isNew: the command adds the entry if it is refused.
+	// Since is the time since which the free lock is reserved for a MultiLock, whose entry is the first. It gets no
+	// transfer.
+	Since machine.Instant
+	// Arrived decides the place.
 	Arrived machine.Instant
-	isNew   bool
+	// isNew: the command adds the entry if it is refused.
+	isNew bool
 }
 
 // maxReserved is the longest time for which a free lock is reserved for a MultiLock.
@@ -138,7 +140,7 @@ func (r *run) enter(part int, busy bool) {
 	l.Entries[i] = p
 }
 
-// newEntry returns an entry for the command. Its place is that of the time for which the client has waited.
+// newEntry returns an entry for the command. Its place follows from the time for which the client has waited.
 func (r *run) newEntry(part int) Entry {
 	p := Entry{Client: r.client, Entry: r.Entry, Seq: r.Seq, Until: r.end(r.Entry.TTL), Arrived: max(r.now-r.Entry.Waited, 0)}
 	p.Waited = 0
@@ -158,7 +160,7 @@ func (l *Lock) insert(p Entry) {
 	l.Entries = slices.Insert(slices.Clone(l.Entries), i, p)
 }
 
-// place gives a client that asks for a MultiLock the place of the time for which it has waited, if it has no entry.
+// place gives a client that asks for a MultiLock a place by the time for which it has waited, if it has no entry.
 func (r *run) place(part int) {
 	l := &r.parts[part]
 	own := func(p Entry) bool { return p.Client == r.client }
@@ -275,7 +277,7 @@ func (r *run) each(l *Lock, entries []Entry, each func(Entry) (more bool)) {
 	}
 }
 
-// ahead reports whether another entry is before that of the client that asks.
+// ahead reports whether another entry is before the entry of the client that asks.
 func (r *run) ahead(l *Lock) (ahead bool) {
 	r.eachEntry(l, func(p Entry) bool {
 		ahead = !r.asks(p)
@@ -284,7 +286,7 @@ func (r *run) ahead(l *Lock) (ahead bool) {
 	return ahead
 }
 
-// writerAhead reports whether a writer's is.
+// writerAhead reports whether a writer's entry is before it.
 func (r *run) writerAhead(l *Lock) (ahead bool) {
 	r.eachEntry(l, func(p Entry) bool {
 		ahead = !r.asks(p) && p.Mode == machine.Exclusive
@@ -319,7 +321,7 @@ func (r *run) mayTake(part int, shared bool) bool {
 	return shared && !l.Free() && !l.Written() && !r.writerAhead(l)
 }
 
-// reserving returns the index of the first entry, if it is that of another client's MultiLock.
+// reserving returns the index of the first entry, if it belongs to another client's MultiLock.
 func (r *run) reserving(l *Lock) (i int, ok bool) {
 	r.eachEntry(l, func(p Entry) bool {
 		i = slices.Index(l.Entries, p)

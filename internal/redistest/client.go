@@ -80,10 +80,9 @@ func (s *Server) Keys(t testing.TB, pattern string) []string {
 	return slices.Sorted(slices.Values(must[[]string](t, "KEYS")(s.Do(t, "KEYS", pattern).AsStrSlice())))
 }
 
-// Calls returns how often each command was called since the start or the last
-// [Server.ResetStats], by its name in lower case: "evalsha", "config|resetstat".
-// Commands called by scripts count, and so do those of the test's own client (such
-// as the "info" of an earlier Calls) and the pings of other clients that are idle.
+// Calls returns how often each command was called since the start or the last [Server.ResetStats], by its name in lower
+// case: "evalsha", "config|resetstat". Commands called by scripts count, and so do commands of the test's own client
+// (such as the "info" of an earlier Calls) and the pings of other clients that are idle.
 func (s *Server) Calls(t testing.TB) map[string]int64 {
 	t.Helper()
 	info := must[string](t, "INFO commandstats")(s.Do(t, "INFO", "commandstats").ToString())
@@ -130,8 +129,8 @@ func (s *Server) Channels(t testing.TB) []string {
 	return slices.DeleteFunc(all, func(channel string) bool { return strings.HasPrefix(channel, "lockkeeper_turn:") })
 }
 
-// KillClients closes the connections of a type, "normal" or "pubsub", on the server's side,
-// except that of the test's own client. It returns how many there were.
+// KillClients closes the connections of a type, "normal" or "pubsub", on the server's side, except the connection of
+// the test's own client. It returns how many there were.
 func (s *Server) KillClients(t testing.TB, kind string) int64 {
 	t.Helper()
 	return must[int64](t, "CLIENT KILL")(s.Do(t, "CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes").AsInt64())

@@ -66,8 +66,8 @@ const (
 // Loss is a number of replies to be lost.
 type Loss struct{ *rig.Loss }
 
-// DropRepliesTo loses the next n replies (all of them if n is below 1) to commands
-// that match, as that of package rig does.
+// DropRepliesTo loses the next n replies (all of them if n is below 1) to commands that match, as
+// rig.Proxy.DropRepliesTo does.
 func (p *Proxy) DropRepliesTo(match func(cmd []string) bool, n int, mode ...Mode) *Loss {
 	return &Loss{p.Proxy.DropRepliesTo(match, n, mode...)}
 }
@@ -82,7 +82,7 @@ func (l *Loss) Wait(t testing.TB) {
 // Held is a command to be held back.
 type Held struct{ *rig.Held }
 
-// Hold keeps the next command that matches from the server until [Held.Release], as that of package rig does.
+// Hold keeps the next command that matches from the server until [Held.Release], as rig.Proxy.Hold does.
 func (p *Proxy) Hold(match func(cmd []string) bool, mode ...Mode) *Held {
 	return &Held{p.Proxy.Hold(match, mode...)}
 }
@@ -98,8 +98,8 @@ func (h *Held) Wait(t testing.TB) (cmd []string) {
 	return cmd
 }
 
-// Release waits until a command is held and delivers it to the server, as that of package rig does.
-// It returns the reply as text, see [rig.Value.Text].
+// Release waits until a command is held and delivers it to the server, as rig.Held.Release does. It returns the reply
+// as text, see [rig.Value.Text].
 func (h *Held) Release(t testing.TB) string {
 	t.Helper()
 	h.Wait(t)

@@ -24,8 +24,7 @@ func Shared(t testing.TB) *Server {
 	return SharedServers(t, 1)[0]
 }
 
-// SharedServers returns n independent servers that the tests of a package share; the first
-// is that of [Shared].
+// SharedServers returns n independent servers that the tests of a package share; the first is the server of [Shared].
 func SharedServers(t testing.TB, n int) []*Server {
 	t.Helper()
 	servers, err := startShared(n)

@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// Ports, and those of a cluster's bus 10000 above, that are below the range from which the kernel takes the local ports
-// of outgoing connections. In that range a client that keeps dialling a killed server would sooner or later be given the
-// server's own port, and connect to itself.
+// These ports, and the ports of a cluster's bus 10000 above, are below the range from which the kernel takes the local
+// ports of outgoing connections. In that range a client that keeps dialling a killed server would sooner or later be
+// given the server's own port, and connect to itself.
 const firstPort, lastPort = 10000, 22767
 
 // freePort finds a port on which nothing listens.

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Proxy is a TCP proxy between clients and a server, with faults. When a method that changes them returns, the change is
-// in force: no frame begins to pass any more by the old rules.
+// Proxy is a TCP proxy between clients and a server, with faults. When a method that changes them returns, the change
+// is in force: no frame begins to pass by the old rules.
 //
 // It supports neither inline commands nor TLS. A client that is a replica of the server is detected.
 type Proxy struct {

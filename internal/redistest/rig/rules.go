@@ -4,14 +4,21 @@ import "time"
 
 // Rules are the faults of a proxy's network. The zero value has none.
 type Rules struct {
-	// Refuse closes present connections and new ones. Cut closes the present ones, once.
-	Refuse, Cut bool
-	// Up is the direction to the server, Down the direction back, and Stream both directions of a replica of the server.
-	Up, Down, Stream Way
+	// Refuse closes present and new connections.
+	Refuse bool
+	// Cut closes the present connections, once.
+	Cut bool
+	// Up is the direction to the server.
+	Up Way
+	// Down is the direction back.
+	Down Way
+	// Stream is both directions of a replica of the server.
+	Stream Way
 	// DropReplies drops all that the server sends, replies and pushes, and leaves connections open. Connections that have
-	// lost something are cut when the rule ends, since their clients would take later replies for the lost ones.
+	// lost something are cut when the rule ends, since their clients would take later replies for the lost replies.
+	DropReplies bool
 	// DropMessages drops only published messages.
-	DropReplies, DropMessages bool
+	DropMessages bool
 }
 
 // Way is the faults of one direction.
@@ -21,7 +28,7 @@ type Way struct {
 	// Delay makes everything take longer, in order and without a loss of throughput. What is under way keeps the delay
 	// that it was sent with.
 	Delay time.Duration
-	// Trickle passes a few bytes at a time. A frame that has begun to pass is not blocked or dropped any more.
+	// Trickle passes a few bytes at a time. A frame that has begun to pass is no longer blocked or dropped.
 	Trickle bool
 }
 

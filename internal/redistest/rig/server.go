@@ -21,7 +21,7 @@ type Options struct {
 	PortOption string
 	// Wrap is a command that runs redis-server, e.g. taskset; none if empty.
 	Wrap []string
-	// Env returns the environment of the process for its folder, at each start; nil for that of the parent.
+	// Env returns the environment of the process for its folder, at each start; nil for the environment of the parent.
 	Env func(dir string) ([]string, error)
 }
 
@@ -92,7 +92,7 @@ func (s *Server) run(more ...string) (err error) {
 	return err
 }
 
-// Addr is the server's host:port, or that of the proxy before it.
+// Addr is the host:port of the server, or of the proxy before it.
 func (s *Server) Addr() string {
 	if s.front != nil {
 		return s.front.Addr()
