@@ -21,8 +21,8 @@ type locks struct {
 	held   []*lockkeeper.Hold
 }
 
-// limitedHandler passes on only the first 5 messages: those of 100,000 locks would take longer
-// than the measurement.
+// limitedHandler passes on only the first 5 messages: the messages of 100,000 locks would take longer than the
+// measurement.
 type limitedHandler struct {
 	slog.Handler
 	written *atomic.Int64

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// holdMany acquires many locks, and measures the cost of holding them. The rate is that of
-// the acquires.
+// holdMany acquires many locks, and measures the cost of holding them. The rate is the rate of the acquires.
 func (t *task) holdMany(c candidate, lib library, s scenario) (report, error) {
 	var work sync.WaitGroup
 	before := readMemory()
@@ -47,8 +46,8 @@ func (t *task) intervals() time.Duration {
 	return span
 }
 
-// waitMany makes the second process hold the lock and many goroutines of the first one wait for
-// it, and measures the cost of waiting. The rate is that of starting to wait.
+// waitMany makes the second process hold the lock and many goroutines of the first one wait for it, and measures the
+// cost of waiting. The rate is the rate at which goroutines start to wait.
 func (t *task) waitMany(c candidate, lib library, s scenario) (report, error) {
 	if t.Index == 1 {
 		if err := lib.hold(theKey); err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// pairs makes every user lock and unlock its key, or the one key, again and again. The times
-// are those of a pair without contention, and those of the wait with contention.
+// pairs makes every user lock and unlock its key, or the one key, again and again. Without contention the times are the
+// times of a pair, with contention the times of the wait.
 func (t *task) pairs(c candidate, lib library, s scenario) (report, error) {
 	var (
 		left atomic.Int64

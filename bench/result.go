@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// A result is one measurement. The times are those of a pair where there is no
-// contention, of the wait for the grant where there is, and of the hand-over in s6.
-// An op is a grant; in s5 and s10 it is a lock held, or waited for, for a second.
+// A result is one measurement. Without contention the times are the times of a pair, with contention the times of the
+// wait for the grant, and in s6 the times of the hand-over. An op is a grant; in s5 and s10 an op is a lock held, or
+// waited for, for a second.
 type result struct {
 	Scenario           string  `json:"scenario"`
 	Lib                string  `json:"lib"`
@@ -21,7 +21,8 @@ type result struct {
 	P99                float64 `json:"p99_us"`
 	RedisCommandsPerOp float64 `json:"redis_commands_per_op"` // including those called by scripts
 	SentPerOp          float64 `json:"sent_commands_per_op"`
-	// MaxMin is the most grants of a goroutine, or process if there are several, by the fewest; none counts as one.
+	// MaxMin is the most grants of a goroutine, or of a process if there are several, divided by the fewest; no grant
+	// counts as one.
 	MaxMin float64 `json:"max_min"`
 
 	ClientCPU float64 `json:"client_cpu_us_per_op"`

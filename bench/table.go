@@ -57,7 +57,7 @@ func row(b *strings.Builder, cells ...string) {
 	b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 }
 
-// columns are those of the table, after the library.
+// columns are the columns of the table after the library.
 func (c comparison) columns() []column {
 	s := c.variants[0]
 	if s.grows() {
@@ -90,7 +90,7 @@ func (c comparison) figures(all ...figure) (columns []column) {
 // ratio formats a ratio.
 var ratio = figure{decimals: 2}
 
-// ratios compare a figure with that of the limit and of the best peer.
+// ratios compare a figure with the figures of the limit and of the best peer.
 func (c comparison) ratios(f figure) []column {
 	to := func(name, base string) column {
 		return column{"× " + name, func(lib string, _ int) string { return ratio.text(c.ratio(lib, base, f)) }}
@@ -108,7 +108,7 @@ func (c comparison) spread(lib string, f figure) string {
 	return f.text(slices.Min(values)) + "–" + f.text(slices.Max(values))
 }
 
-// ofGrowth are the cost of one lock, and its ratio to that of the previous size.
+// ofGrowth are the cost of one lock, and its ratio to the cost at the previous size.
 func (c comparison) ofGrowth() []column {
 	columns := slices.Concat([]column{c.variant()}, c.figures(resident, running))
 	for _, f := range c.variants[0].columns {

@@ -171,8 +171,8 @@ func names(s *env) {
 
 var ownerFormat = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:[0-9]+$`)
 
-// reentry: the count in Redis is that of the holder, the watchdog keeps the lock for longer than its
-// TTL, and the other side sees both and is excluded.
+// reentry: the count in Redis is the holder's count, the watchdog keeps the lock for longer than its TTL, and the other
+// side sees both and is excluded.
 func reentry(s *env) {
 	if s.kind.held.kind == read.kind && s.holding == java && s.leavesOutReaders() {
 		return

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// jar returns the Java driver with a version of Redisson ("" for that of pom.xml), and builds it
-// with Maven if it is missing, or older than its sources.
+// jar returns the Java driver with a version of Redisson ("" for the version in pom.xml), and builds it with Maven if
+// it is missing, or older than its sources.
 func jar(version string, stderr io.Writer) (string, error) {
 	dir, err := javaDir()
 	if err != nil {

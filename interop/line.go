@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// line is a request to a driver, or its answer: "<id> <word> key=value …". The word of
-// a request is its verb, that of an answer is ok or err. See java/README.md.
+// line is a request to a driver, or its answer: "<id> <word> key=value …". The word of a request is its verb, the word
+// of an answer is ok or err. See java/README.md.
 type line struct {
 	id, word string
 	values   map[string]string

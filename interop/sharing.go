@@ -117,9 +117,9 @@ func longest(s *env) {
 	holder.do("unlock")
 }
 
-// leavesOutReaders reports, also in the table, whether this Redisson's watchdog cannot keep the holds
-// of readers: that of 3.45.1, unlike 4.7.0, renews the lock but not the leases of the holds, and
-// the next release ends the lock. It also shortens the leases of other readers for good.
+// leavesOutReaders reports, also in the table, whether this Redisson's watchdog cannot keep the holds of readers: the
+// watchdog of 3.45.1, unlike that in 4.7.0, renews the lock but not the leases of the holds, and the next release ends
+// the lock. It also shortens the leases of other readers for good.
 func (s *env) leavesOutReaders() bool {
 	if s.version >= "4" {
 		return false

@@ -202,7 +202,7 @@ func (w *worker) do(request, answer line) error {
 	return fmt.Errorf("unknown verb: %q", verb)
 }
 
-// extend gives a hold or a permit the lease of the request, or without one that of the watchdog.
+// extend gives a hold or a permit the lease of the request, or without a lease the lease of the watchdog.
 func extend(request line, held interface {
 	Extend(ctx context.Context, d time.Duration) error
 	KeepAlive(ctx context.Context) error
@@ -321,7 +321,7 @@ func (w *worker) same(ctx context.Context, redis rueidis.Client, key string) (bo
 	return seen[0] == seen[1], nil
 }
 
-// options are those of a lock, a trylock, or a request for a permit that expires.
+// options are the options of a lock, a trylock, or a request for a permit that expires.
 func options(request line, verb string) (options []lockkeeper.Option, err error) {
 	if request.values["lease"] != "" {
 		lease, err := strconv.Atoi(request.values["lease"])

@@ -60,7 +60,7 @@ type world struct {
 	// runID is in the name of every key and channel of this run.
 	runID string
 	out   io.Writer
-	// version is that of Redisson.
+	// version is the version of Redisson.
 	version string
 	// chosen is the only case to run, if it is not empty.
 	chosen string

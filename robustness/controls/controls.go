@@ -11,8 +11,10 @@ import (
 // Control is a rule, how it is broken, and the traffic and faults that expose it.
 type Control struct {
 	Name string
-	// Rule is the rule, with its number in the design if it has one.
-	Rule, Broken string
+	// Rule is the rule, with its number in the design if it has a number.
+	Rule string
+	// Broken says how the rule is broken.
+	Broken string
 	// Edits break the rule.
 	Edits []Edit
 	// GreenWithoutEdits: the same run without the edits must pass.

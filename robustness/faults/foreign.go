@@ -12,7 +12,7 @@ import (
 func plant(w *World) error {
 	name := traffic.ForeignName(traffic.ForeignKinds[w.random.IntN(len(traffic.ForeignKinds))])
 	fields := maps.Clone(traffic.ForeignFields)
-	if w.random.IntN(2) == 0 { // one field is like that of a lock
+	if w.random.IntN(2) == 0 { // one field is like a field of a lock
 		fields["6f8d1c1e-3c1b-4b52-9d0e-0d6f8f1d2a77:7"] = "1"
 	}
 	command := []string{"EVAL",

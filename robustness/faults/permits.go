@@ -11,8 +11,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
 
-// count returns the numbers of free permits of a name, including expired ones, and of taken permits;
-// the count of a latch is returned as free. KEYS are those of the free and the taken permits.
+// count returns the numbers of free permits of a name, including expired ones, and of taken permits; the count of a
+// latch is returned as free. KEYS are the keys of the free and the taken permits.
 const count = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -20,8 +20,8 @@ local all = redis.call('ZCARD', KEYS[2])
 local taken = redis.call('ZCOUNT', KEYS[2], now + 1, '+inf')
 return (tonumber(redis.call('GET', KEYS[1])) + all - taken) .. ' ' .. taken`
 
-// permits returns the state of the synchronizers in Redis soon after all clients came to rest, when
-// background commands have arrived, and the keys that should not exist any more. It removes all of them.
+// permits returns the state of the synchronizers in Redis soon after all clients came to rest, when background commands
+// have arrived, and the keys that should no longer exist. It removes all of them.
 func (w *World) permits() (found map[string]judge.Permits, left []string, err error) {
 	time.Sleep(300 * time.Millisecond)
 	found = map[string]judge.Permits{}

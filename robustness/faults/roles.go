@@ -46,7 +46,7 @@ func changeRoles(w *World) error {
 		}
 		return nil
 	})
-	// The next fault may end the connections, so wait until this one is no excuse any more.
+	// The next fault may end the connections, so wait until this fault is no longer an excuse.
 	time.Sleep(w.plan.Lease() + w.plan.Silence() + 3*time.Second)
 	return err
 }

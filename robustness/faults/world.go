@@ -25,11 +25,13 @@ type World struct {
 	plan   traffic.Plan
 	random *rand.Rand
 	server *server
-	// more are the further servers, and moved the index of the server that has the slot of a lock
-	// now. replicas are the replicas of each server, and sentinels the Sentinels that watch them.
-	more      []*server
-	moved     map[string]int
-	replicas  [][]*server
+	// more are the further servers.
+	more []*server
+	// moved is the index of the server that now has the slot of a lock.
+	moved map[string]int
+	// replicas are the replicas of each server.
+	replicas [][]*server
+	// sentinels are the Sentinels that watch the servers.
 	sentinels []*rig.Server
 	// demoted is the former master; nil if there is none.
 	demoted *server
@@ -50,9 +52,10 @@ type round struct {
 	faults []history.Fault
 	began  map[int]string        // process → the file of its history
 	killed map[int]time.Duration // process → when
-	// planted are the foreign hashes, by name, and seeded the names of numbers near the edges.
+	// planted are the foreign hashes, by name.
 	planted map[string]map[string]string
-	seeded  []string
+	// seeded are the names of numbers near the edges.
+	seeded []string
 }
 
 // New starts Redis and n clients of a binary.
@@ -157,13 +160,14 @@ type Round struct {
 	Processes []*history.Process
 	Faults    []history.Fault
 	// Stuck are the processes that did not come to rest: some request was not answered.
-	// Ended are those that ended by themselves.
-	Stuck, Ended []int
+	Stuck []int
+	// Ended are the processes that ended by themselves.
+	Ended []int
 	// Left are the keys that were still in Redis soon after the end.
 	Left []string
 	// Changed are the foreign keys that were changed.
 	Changed []string
-	// Permits are those of the semaphores of both kinds, by name.
+	// Permits are the permits of the semaphores of both kinds, by name.
 	Permits map[string]judge.Permits
 }
 

@@ -66,13 +66,14 @@ type Part struct {
 	// "fair", "readwrite", "expirable", "semaphore" or "latch".
 	Kind   string `json:"kind"`
 	Shared bool   `json:"shared,omitempty"`
-	// Permits is how many permits are requested, and Total how many there are at first.
+	// Permits is how many permits are requested.
 	Permits int `json:"permits,omitempty"`
-	Total   int `json:"total,omitempty"`
+	// Total is how many permits there are at first.
+	Total int `json:"total,omitempty"`
 	// Action is Add, Resize, Close or Down for a change of a synchronizer by Permits, or Inspect or Force.
-	// CountDownID is the id of a count-down, 0 if it has none.
-	Action      string `json:"action,omitempty"`
-	CountDownID int    `json:"count_down_id,omitempty"`
+	Action string `json:"action,omitempty"`
+	// CountDownID is the id of a count-down; 0 if it has none.
+	CountDownID int `json:"count_down_id,omitempty"`
 }
 
 // Event is one line of a history.
@@ -87,24 +88,25 @@ type Event struct {
 	Worker int    `json:"worker,omitempty"`
 	Root   int    `json:"root,omitempty"` // the request whose hold this one re-enters
 	Parts  []Part `json:"parts,omitempty"`
-	// Unlimited: it waits without limit.
+	// Unlimited: the request waits without limit.
 	Unlimited bool `json:"unlimited,omitempty"`
-	// AtLeast is the minimum time of its hold, from the grant.
+	// AtLeast is the minimum time of the request's hold, from the grant.
 	AtLeast time.Duration `json:"at_least,omitempty"`
 
-	// Bound is how long a request or a call may take; 0 for no limit. Call names the call.
+	// Bound is how long a request or a call may take; 0 for no limit.
 	Bound time.Duration `json:"bound,omitempty"`
-	Call  string        `json:"call,omitempty"`
+	// Call names the call.
+	Call string `json:"call,omitempty"`
 
 	// Of a grant or a count.
 	Count  int     `json:"count,omitempty"`
 	Want   int     `json:"want,omitempty"` // the expected hold count
 	Tokens []int64 `json:"tokens,omitempty"`
 
-	// Lease is the fixed lease that a hold was to get; 0 for that of the watchdog.
+	// Lease is the fixed lease that a hold was to get; 0 for the lease of the watchdog.
 	Lease time.Duration `json:"lease,omitempty"`
 
-	// Why a request was refused, a hold lost, not extended, or not released.
+	// Err is why a request was refused, or a hold lost, not extended, or not released.
 	Err string `json:"err,omitempty"`
 	// OutcomeUnknown: the outcome of a release is not known.
 	OutcomeUnknown bool `json:"outcome_unknown,omitempty"`

@@ -17,28 +17,34 @@ type Request struct {
 	Root      int
 	Parts     []Part
 	Unlimited bool
-	// AtLeast is the minimum time of its hold, from the grant.
+	// AtLeast is the minimum time of the request's hold, from the grant.
 	AtLeast time.Duration
 	// Bound is how long the answer may take; 0 for no limit.
 	Bound time.Duration
 
 	Asked, Answered time.Duration
-	// Granted is the answer, and Err the reason of a refusal.
+	// Granted is the answer.
 	Granted bool
-	Err     string
-	Count   int
-	Tokens  []int64
+	// Err is the reason of a refusal.
+	Err    string
+	Count  int
+	Tokens []int64
 
-	// The hold was valid from First to Last at least; from Invalid on it was not.
-	First, Last, Invalid time.Duration
-	Extensions           []Extension
-	Notified             time.Duration
-	LossReason           string
-	Releasing, Released  time.Duration
-	// ReleaseErr is why it was not released; OutcomeUnknown says that it may have been.
-	ReleaseErr     string
+	// First is the first time at which the hold was certainly valid.
+	First time.Duration
+	// Last is the last time at which the hold was certainly valid.
+	Last time.Duration
+	// Invalid is the time from which the hold was not valid.
+	Invalid             time.Duration
+	Extensions          []Extension
+	Notified            time.Duration
+	LossReason          string
+	Releasing, Released time.Duration
+	// ReleaseErr is why the hold was not released.
+	ReleaseErr string
+	// OutcomeUnknown says that the hold may have been released.
 	OutcomeUnknown bool
-	// Died is when its holder died: an actor, or the whole process.
+	// Died is when the holder died: an actor, or the whole process.
 	Died time.Duration
 }
 
@@ -82,7 +88,7 @@ type Ensured struct {
 	Span
 }
 
-// Extension is a call to give a hold a fixed lease, or for 0 that of the watchdog. Err is why it failed.
+// Extension is a call to give a hold a fixed lease, or for 0 the lease of the watchdog. Err is why it failed.
 type Extension struct {
 	Span
 	Lease time.Duration

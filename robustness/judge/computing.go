@@ -21,7 +21,7 @@ type Leases struct {
 	For  time.Duration `json:"for"`
 }
 
-// compare checks that no more leases are lost than by a peer in the same processes at the same time.
+// compare checks that at most as many leases are lost as by a peer in the same processes at the same time.
 func (j *judge) compare() {
 	v := map[string]Leases{}
 	for _, p := range j.processes {

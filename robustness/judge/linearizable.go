@@ -55,7 +55,7 @@ func (j *judge) ordered(l *lock, name string, m porcupine.Model, ops []porcupine
 	}
 }
 
-// operations are those of a lock, for the checker.
+// operations returns the operations of a lock, for the checker.
 func (j *judge) operations(l *lock) (ops []porcupine.Operation) {
 	broken := j.brokenLeases(l.name)
 	trees := map[string][]lockRequest{}
@@ -71,7 +71,7 @@ func (j *judge) operations(l *lock) (ops []porcupine.Operation) {
 	return ops
 }
 
-// operationsOf are those of one owner: a hold and its re-entries.
+// operationsOf returns the operations of one owner: a hold and its re-entries.
 func operationsOf(tree []lockRequest, broken []history.Span) (ops []porcupine.Operation) {
 	lost, mayBeOver := false, true // mayBeOver: only releases with an unknown outcome are missing
 	last, notified := time.Duration(0), never

@@ -81,8 +81,8 @@ func (j *judge) unknown(l *lock) (n int) {
 	return n
 }
 
-// semaphore checks that never more permits are taken than there are at that moment, and that all
-// but those of killed processes are free in the end, unless Redis has lost data.
+// semaphore checks that never more permits are taken than there are at that moment, and that all permits but the
+// permits of killed processes are free in the end, unless Redis has lost data.
 func (j *judge) semaphore(l *lock, found map[string]Permits) {
 	if len(l.requests) == 0 || j.forgotten(l) {
 		return
@@ -170,8 +170,8 @@ func (j *judge) changes(l *lock) (ops []porcupine.Operation) {
 // turn.
 const expirableTurns = 4
 
-// settled are the moments from which no process hands off surplus permits any more: that long after a
-// change, if there was no other change meanwhile.
+// settled are the moments from which no process hands off surplus permits: each is a change plus after, if there was no
+// other change meanwhile.
 func (j *judge) settled(l *lock, after time.Duration) (ops []porcupine.Operation) {
 	for _, s := range l.changes {
 		at := s.Answered + after + 1 // after the change

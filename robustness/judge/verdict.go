@@ -15,9 +15,10 @@ import (
 
 // Limits are the parameters of the promises.
 type Limits struct {
-	// Lease is the longest TTL in use, and Silence how long a dead waiter of a fair lock
-	// blocks its queue.
-	Lease, Silence time.Duration
+	// Lease is the longest TTL in use.
+	Lease time.Duration
+	// Silence is how long a dead waiter of a fair lock blocks its queue.
+	Silence time.Duration
 	// Slack is the tolerance for a busy machine: how late the notification of a loss may be, not
 	// counting the time for which the process is known not to have run.
 	Slack time.Duration
@@ -29,21 +30,25 @@ type Limits struct {
 	// Order is how much earlier than another a request for a fair lock must be made to be sure
 	// to be granted first.
 	Order time.Duration
-	// Overtakes is in how many turns one process may overtake another that waits; 0 if that is
-	// not promised. Turn is how long a turn is at most, from its first grant to its last, and Join
-	// how long a request may take to enter the wait queue. Start is the time from the beginning of a round for
-	// which nothing is promised about it.
-	Overtakes         int
-	Turn, Join, Start time.Duration
+	// Overtakes is in how many turns one process may overtake another that waits; 0 if that is not promised.
+	Overtakes int
+	// Turn is how long a turn is at most, from its first grant to its last.
+	Turn time.Duration
+	// Join is how long a request may take to enter the wait queue.
+	Join time.Duration
+	// Start is the time from the beginning of a round for which nothing is promised about the order.
+	Start time.Duration
 	// Checker bounds the time of the linearizability check of each lock.
 	Checker time.Duration
 }
 
 // Violation is a promise that was broken.
 type Violation struct {
-	// Check is the name of the check, Lock and At where and when it failed.
-	Check  string        `json:"check"`
-	Lock   string        `json:"lock,omitempty"`
+	// Check is the name of the check.
+	Check string `json:"check"`
+	// Lock is the lock for which the check failed.
+	Lock string `json:"lock,omitempty"`
+	// At is the time at which the promise was broken.
 	At     time.Duration `json:"at"`
 	Detail string        `json:"detail"`
 	// Picture is the path of a page that shows it, if there is one.
@@ -66,7 +71,7 @@ func (v *Violation) Draw(path string) error {
 	return porcupine.VisualizePath(*v.model, *v.info, path)
 }
 
-// Verdict is what the judge found.
+// Verdict is the result of the judge.
 type Verdict struct {
 	Violations []Violation `json:"violations,omitempty"`
 	// Undecided are the locks whose linearizability check ran out of time.
@@ -80,13 +85,13 @@ type Verdict struct {
 	// ExcusedOverlap is for how long two valid holds of one lock overlapped after Redis dropped the
 	// lock before the end of its lease, for which nothing is promised.
 	ExcusedOverlap time.Duration `json:"excused_overlap"`
-	// LongestIdle is the longest time that a lock with waiters was free, and LongestUnhindered
-	// the same without the time excused by faults.
-	LongestIdle       time.Duration `json:"longest_without_holder"`
+	// LongestIdle is the longest time that a lock with waiters was free.
+	LongestIdle time.Duration `json:"longest_without_holder"`
+	// LongestUnhindered is the same without the time excused by faults.
 	LongestUnhindered time.Duration `json:"longest_without_holder_or_excuse"`
-	// Waits is how many waits of processes were checked for overtaking, and MaxOvertaken the
-	// most turns of one other process during a wait.
-	Waits        int `json:"queue_waits"`
+	// Waits is how many waits of processes were checked for overtaking.
+	Waits int `json:"queue_waits"`
+	// MaxOvertaken is the most turns of one other process during a wait.
 	MaxOvertaken int `json:"max_overtaken"`
 	// LatestLoss is the longest time between the end of a hold's validity and the notification of
 	// the loss, without the time for which the process did not run.

@@ -11,7 +11,7 @@ type Count struct {
 	Op CountOp
 	// N is the number of permits or count-downs.
 	N int
-	// ID is that of a count-down; 0 if it has none, and at most 63.
+	// ID is the id of a count-down; 0 if it has none, and at most 63.
 	ID int
 	// Refused: a Close or a Pass found the latch closed.
 	Refused bool
@@ -28,8 +28,8 @@ const (
 	// Take acquires permits, and Give releases them.
 	Take CountOp = iota
 	Give
-	// Add adds N permits, which may be negative, and Resize sets the number of all permits, free and taken.
-	// Settle: all clients know the number, and no surplus permits are handed off any more.
+	// Add adds N permits, which may be negative, and Resize sets the number of all permits, free and taken. Settle: all
+	// clients know the number, and no longer hand off surplus permits.
 	Add
 	Resize
 	Settle

@@ -9,8 +9,9 @@ import (
 // Operation is the input of a model.
 type Operation interface {
 	fmt.Stringer
-	// Uncertain reports whether the outcome is unknown, and AsUnknown is the operation with an unknown outcome.
+	// Uncertain reports whether the outcome is unknown.
 	Uncertain() bool
+	// AsUnknown returns the operation with an unknown outcome.
 	AsUnknown() Operation
 }
 

@@ -63,7 +63,8 @@ func (b *messageRequest) trusted() {
 	}
 }
 
-// extend gives the hold a fixed lease. If that fails, the end of the hold is unknown, and it is not trusted any more.
+// extend gives the hold a fixed lease. If that fails, the end of the hold is unknown, and the hold is no longer
+// trusted.
 func (b *messageRequest) extend(lock *messages.Lock) {
 	lease := Range{b.w.c.plan.Watchdog / 4, b.w.c.plan.Watchdog / 2}.Pick(b.w.random)
 	asked, since := b.w.c.machine.Now(), history.Now()

@@ -33,14 +33,21 @@ type held struct {
 	id   int
 	lock choice
 	hold holding
-	// inner: it is a re-entry, valid as long as the outer hold, which is checked.
+	// inner: the hold is a re-entry, valid as long as the outer hold, which is checked.
 	inner bool
-	// over: it was released. uncertain: the hold count in Redis is not certain.
-	// certain: the outcome of its release must be known.
-	over, uncertain, certain bool
-	// It was valid from since to last; noted is the end of what is recorded.
-	since, last, noted time.Duration
-	invalid            bool
+	// over: the hold was released.
+	over bool
+	// uncertain: the hold count in Redis is not certain.
+	uncertain bool
+	// certain: the outcome of the release must be known.
+	certain bool
+	// since is the first time at which the hold was valid.
+	since time.Duration
+	// last is the last time at which the hold was valid.
+	last time.Duration
+	// noted is the end of the recorded validity.
+	noted   time.Duration
+	invalid bool
 }
 
 // look checks whether the hold is valid.
@@ -129,8 +136,9 @@ func (h *held) ensure() {
 	}
 }
 
-// extend gives the hold up to three other leases one after another, perhaps with pauses until end: a fixed one, longer or
-// shorter than what is left, or that of the watchdog. The last lease of a hold that is kept to its end is a fixed one.
+// extend gives the hold up to three other leases one after another, perhaps with pauses until end: a fixed lease,
+// longer or shorter than the rest, or the lease of the watchdog. The last lease of a hold that is kept to its end is
+// fixed.
 func (h *held) extend(end time.Time) {
 	for n := h.w.random.IntN(3); n >= 0 && !h.inner && !h.invalid; n-- {
 		watchdog := h.w.c.plan.Watchdog

@@ -13,10 +13,11 @@ type choice struct {
 	parts []history.Part
 	// permits are acquired instead of a lock; nil for a lock.
 	permits *lockkeeper.ExpirableSemaphore
-	// reenter is the lock for re-entries, nil for none, and inner its parts.
-	// downgrades: a holder of both may release the outer one first.
-	reenter    *lockkeeper.Lock
-	inner      []history.Part
+	// reenter is the lock for re-entries; nil for none.
+	reenter *lockkeeper.Lock
+	// inner are the parts of reenter.
+	inner []history.Part
+	// downgrades: a holder of both locks may release the outer lock first.
 	downgrades bool
 	// counts says that Inspect returns the hold count of the only holder.
 	counts bool

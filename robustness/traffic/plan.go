@@ -29,16 +29,17 @@ type Plan struct {
 	// one server.
 	Servers int
 	Cluster bool
-	// Replicas is the number of replicas of each server. One takes over when the server fails, in a
-	// Cluster by itself, otherwise by the decision of three Sentinels. Replicas lag by Lag; Confirm is
-	// Config.Replicas.
+	// Replicas is the number of replicas of each server. A replica takes over when the server fails, in a Cluster by
+	// itself, otherwise by the decision of three Sentinels.
 	Replicas int
-	Lag      time.Duration
-	Confirm  int
-	// BadHosts: the callbacks of some processes block or panic, as RandomHost draws them;
-	// otherwise all processes have Host.
+	// Lag is the lag of the replicas.
+	Lag time.Duration
+	// Confirm is Config.Replicas.
+	Confirm int
+	// BadHosts: the callbacks of some processes block or panic, as RandomHost draws them.
 	BadHosts bool
-	Host     Host
+	// Host is the host of all processes without BadHosts.
+	Host Host
 	// Busy is the number of busy goroutines in a process; none if its To is 0.
 	Busy Count
 	// Crowd is the number of requests of a crowd.
@@ -87,7 +88,7 @@ const leasePerBusy = 50 * time.Millisecond
 // longestWatchdog is how much longer a Variant's Watchdog is at most.
 const longestWatchdog = 2
 
-// defaultHandOffLimit is Lockkeeper's, and longestHandOffLimit that of some Variants.
+// defaultHandOffLimit is the default of Lockkeeper, and longestHandOffLimit the limit of some Variants.
 const (
 	defaultHandOffLimit = 5 * time.Millisecond
 	longestHandOffLimit = 50 * time.Millisecond
@@ -122,15 +123,17 @@ type Style struct {
 	Kind Kind
 	// Workers is the number of workers in each process.
 	Workers int
-	// Hold is how long a lock is held, and Think how long the worker pauses afterwards.
-	Hold, Think Range
-	// Fixed is the fixed lease of the holds, 0 for the watchdog. ToTheEnd keeps the
-	// hold until it is invalid.
-	Fixed    time.Duration
+	// Hold is how long a lock is held.
+	Hold Range
+	// Think is how long the worker pauses afterwards.
+	Think Range
+	// Fixed is the fixed lease of the holds; 0 for the watchdog.
+	Fixed time.Duration
+	// ToTheEnd keeps the hold until it is invalid.
 	ToTheEnd bool
-	// GiveUpShare is the share of requests with a limit: they try once, have a short wait
-	// limit, or are cancelled after GiveUpAfter.
+	// GiveUpShare is the share of requests with a limit: they try once, have a short wait limit, or are cancelled.
 	GiveUpShare float64
+	// GiveUpAfter is the time after which a request is cancelled.
 	GiveUpAfter Range
 }
 
