@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package readme_test runs the programs that the README shows.
+// Package readme_test runs the programs that the documents show.
 package readme_test
 
 import (
@@ -18,28 +18,32 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// TestReadme_ProgramsWork holds that the README shows these programs as they are, and that they work. The
-// first runs until it is interrupted.
+// TestReadme_ProgramsWork holds that the documents show these programs as they are, and that they work. One that leads
+// runs until it is interrupted.
 func TestReadme_ProgramsWork(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string][]string{
-		"goroutines": {"shipping", "leading", "released"},
-		"actors":     {"shipping", "answer: {<nil>} <nil>", "billing", "billed: <nil>"},
+	for name, test := range map[string]struct {
+		document string
+		want     []string
+	}{
+		"goroutines": {"README.md", []string{"shipping", "leading", "released"}},
+		"actors":     {"README.md", []string{"shipping", "answer: {<nil>} <nil>", "billing", "billed: <nil>"}},
+		"shutdown":   {"docs/using.md", []string{"leading", "closed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			document, err := os.ReadFile(filepath.Join("..", "..", test.document))
+			if err != nil {
+				t.Fatal(err)
+			}
 			source, err := os.ReadFile(filepath.Join(name, "main.go"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !strings.Contains(string(readme), "```go\n"+string(source)+"```\n") {
-				t.Errorf("the README does not show tests/readme/%s/main.go as it is", name)
+			if !strings.Contains(string(document), "```go\n"+string(source)+"```\n") {
+				t.Errorf("%s does not show tests/readme/%s/main.go as it is", test.document, name)
 			}
-			if got := run(t, name); !slices.Equal(got, want) {
-				t.Errorf("%s printed %q, want %q", name, got, want)
+			if got := run(t, name); !slices.Equal(got, test.want) {
+				t.Errorf("%s printed %q, want %q", name, got, test.want)
 			}
 		})
 	}
