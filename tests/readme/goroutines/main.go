@@ -29,7 +29,7 @@ func main() {
 	}, lockkeeper.WithWait(10*time.Second))
 	switch {
 	case errors.Is(err, lockkeeper.ErrTimeout):
-		fmt.Println("another process is shipping")
+		fmt.Println("another process has the lock")
 	case err != nil:
 		log.Fatal(err)
 	}
