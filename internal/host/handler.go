@@ -53,7 +53,8 @@ func (h *Handler) Handle(_ context.Context, r slog.Record) error {
 // WithAttrs implements slog.Handler.
 func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	fixed := allUnchanging(attrs)
-	return &Handler{queue: h.queue, host: func() slog.Handler { return h.host().WithAttrs(slices.Clone(fixed)) }} // the handler may change them
+	clone := func() slog.Handler { return h.host().WithAttrs(slices.Clone(fixed)) } // the handler may change them
+	return &Handler{queue: h.queue, host: clone}
 }
 
 // WithGroup implements slog.Handler.

@@ -268,7 +268,10 @@ var All = []Control{
 	{
 		Name: "an actor per kind", Rule: "12 one actor owns one key", Broken: "a plain and a fenced lock of one name have separate actors",
 		Edits: []Edit{
-			{"internal/kinds/directory.go", "Composition: Of(call.Kind).Composition}", "Composition: request.SeveralServers + 1 + request.Composition(call.Kind)}"},
+			{
+				"internal/kinds/directory.go", "Composition: Of(call.Kind).Composition}",
+				"Composition: request.SeveralServers + 1 + request.Composition(call.Kind)}",
+			},
 			{"internal/kinds/directory.go", "request.OneKey, request.SemaphoreKey, request.LatchKey}", "request.OneKey}"},
 		},
 		Plan: plan(busyOn(traffic.APIs)),
