@@ -23,6 +23,10 @@ var acquireTables = []table{
 			before: ">v=2.7+tokens3+listens@-3 seen@-1 >15000 /'7'", after: "v:2=1 20000 /'10'",
 		},
 		{name: "left to others, until the clock was set back", before: ">open@6 >15000", reply: "(nil)", after: "u:1=1 30000, >open@6 >15000"},
+		{
+			name: "left to others, the first try of a client that does not listen yet", args: "entry=1.4", reply: "[3000 ]", again: "[-4 ]",
+			before: ">open@3 >15000", after: ">u=1.4@0 seen@0 >open@3 >20000", afterAgain: "u:1=1 30000, >open@3 >6000",
+		},
 		{name: "left to others until now", before: ">open@0 >15000", reply: "(nil)", after: "u:1=1 30000, >open@0 >15000"},
 		{
 			name: "other, the entry confirmed", args: "entry=1.4+listens", reply: "[40000 v:2]",

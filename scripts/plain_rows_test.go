@@ -49,8 +49,11 @@ var plainTables = []table{
 		},
 		{
 			name: "a foreign client, all others gone", listeners: "1", reply: "0", again: "-1", published: "0",
-			before: "u:1=1 30000, >x=2.7+listens@-3 seen@-1 >turns=2 >15000", after: ">turns=2 >6000",
+			before: "u:1=1 30000, >x=2.7+listens@-3 seen@-1 >turns=2 >15000", after: ">open@5 >6000",
 		},
+		{name: "a foreign client", listeners: "1", reply: "0", again: "-1", published: "0", before: "u:1=1 30000", after: ">open@5 >6000"},
+		{name: "a foreign client beside ours", listeners: "3-2", reply: "0", again: "-1", published: "0", before: "u:1=1 30000", after: ">open@5 >6000"},
+		{name: "no foreign client beside ours", listeners: "2-2", reply: "0", again: "-1", published: "0", before: "u:1=1 30000"},
 		{
 			name: "a queue of another type", reply: "0", again: "-1", published: "0",
 			before: "u:1=1 30000, waitqueue 'x' 30000", after: "waitqueue 'x' 30000",

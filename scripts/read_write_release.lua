@@ -12,6 +12,7 @@
 -- wait queue gets it, "1" (wake all) is published after a writer, and "0" (wake one) after the last reader.
 
 --- include common/foreign_hash.lua
+--- include common/wait_queue_entries.lua
 --- include common/wait_queue.lua
 --- include common/read_write.lua
 
@@ -22,9 +23,17 @@ local ours = held[1] or held[2]
 local free = ours and leave(hash, owner, prefix, held[1])
 -- The lock is released even if the wait queue is malformed.
 local here, size = pcall(size_of, queue_key)
+local function publish()
+  return redis.call(PUBLISH, channel, held[2] and '1' or '0')
+end
+-- Whether clients have heard that a lock with an empty wait queue is free; foreign ones may be among them.
+local heard = free and here and size == 0 and publish()
 local ok, transferred = true, false
-if here and size and size > 0 then
+if here and size and (size > 0 or heard and heard > 0) then
   ok, transferred = pcall(function()
+    if heard and foreign_subscribers(queue_key, channel) == 0 then
+      return false
+    end
     local queue = wait_queue(size, queue_key, settings, hash, owner, '', give_to(hash, prefix))
     if ours then
       queue.leave()
@@ -36,7 +45,7 @@ if here and size and size > 0 then
 end
 if not ours then
   return -1
-elseif free and not (ok and transferred) then
-  redis.call(PUBLISH, channel, held[2] and '1' or '0')
+elseif free and not heard and not (ok and transferred) then
+  publish()
 end
 return 0

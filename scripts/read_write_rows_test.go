@@ -45,6 +45,14 @@ var readWriteTables = []table{
 			after:  ">v=2.7+reads+listens@-4 seen@-1 >open@5 >15000",
 		},
 		{
+			name: "a foreign client", listeners: "1", reply: "0", again: "-1", published: "rw1",
+			before: "mode=write u:1:write=1 30000", after: ">open@5 >6000",
+		},
+		{
+			name: "no foreign client beside ours", listeners: "2-2", reply: "0", again: "-1", published: "rw0",
+			before: "mode=read u:1=1 30000, u:1#1 30000",
+		},
+		{
 			name: "a writer leaves the queue before a MultiLock that reads", reply: "-1", again: "-1", published: "rw0 v>2.7.0",
 			before: "mode=read w:1=1 40000, w:1#1 40000, >u=1.4+listens@-4 seen@-1 >x=8.8+reads+reserves@-3 seen@-1 >v=2.7+reads+listens@-2 seen@-1 >15000",
 			after:  "mode=read v:2=1 w:1=1 40000, v:2#1 20000, w:1#1 40000, >x=8.8+reads+reserves@-3 seen@-1 >15000",

@@ -23,7 +23,7 @@ func (r row) writes() bool {
 // need not do the rest.
 func (r row) releasesPastQueue() bool {
 	ends := r.script == scripts.Release && r.reply != "1" || r.script == scripts.ReadWriteRelease || strings.Contains(r.published, "rw1")
-	return ends && strings.Contains(r.locks[0].before, ">")
+	return ends && strings.Contains(r.locks[0].before+r.locks[0].after, ">")
 }
 
 // once reports whether the script is about a synchronizer, whose key has no TTL.

@@ -21,9 +21,16 @@ local owner, count, lease, channel, queue_key, settings, counter = unpack(ARGV)
 -- unless another application has added some.
 local freed = count == '0' and redis.call('HDEL', hash, owner) == 1
 local keys = freed and redis.pcall('EXISTS', hash, queue_key)
+-- Whether foreign clients have heard that the lock is free. Most often no client has, so that costs no command.
+local heard = false
 if keys == 0 then
-  redis.call(PUBLISH, channel, '0')
-  return 0
+  if redis.call(PUBLISH, channel, '0') > 0 then
+    local n = redis.pcall('PUBSUB', NUMSUB, channel, WAITERS_CHANNEL .. string.sub(queue_key, #WAIT_QUEUE_KEY + 1))
+    heard = not n.err and n[2] > n[4]
+  end
+  if not heard then
+    return 0
+  end
 end
 
 local entries = count == '0' and redis.pcall('HLEN', queue_key) or 0
@@ -83,7 +90,7 @@ end
 if count == '0' then
   -- The lock is released even if the wait queue is malformed.
   local ok, transferred = true, false
-  if size > 0 then
+  if size > 0 or heard then
     ok, transferred = pcall(function()
       local queue = wait_queue(size, queue_key, settings, hash, owner, counter, give_plain(hash))
       if not freed then
@@ -95,7 +102,7 @@ if count == '0' then
   end
   if not freed then
     return -1
-  elseif not ok or not transferred then
+  elseif not heard and not (ok and transferred) then
     redis.call(PUBLISH, channel, '0')
   end
   return 0

@@ -13,7 +13,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// shortCalls are calls like those of the tables, each with the commands that the script runs.
+// shortCalls are calls like those of the tables, each with the commands that the script runs. The pattern of connect hears
+// each message: if no client did, a release would not ask for the numbers of subscribers (pubsub).
 var shortCalls = []struct {
 	script                  *scripts.Script
 	before, listeners, args string
@@ -33,7 +34,7 @@ var shortCalls = []struct {
 		commands: "exists hmget*2 hrandfield hset hstrlen pexpire*2 pttl*2 time zadd*2",
 	},
 	{script: scripts.FencedAcquire, commands: "exists hlen hrandfield hset incrby pexpire pttl"},
-	{script: scripts.Release, before: "a=1 30000", args: "owner=a lease=30000", commands: "exists hdel publish"},
+	{script: scripts.Release, before: "a=1 30000", args: "owner=a lease=30000", commands: "exists hdel publish pubsub"},
 	{script: scripts.Release, before: "a=2 30000", args: "owner=a count=1 lease=30000", commands: "hexists hset pexpire"},
 	{
 		script: scripts.Release, before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000", listeners: "1-1",
@@ -45,7 +46,7 @@ var shortCalls = []struct {
 	{script: scripts.ReadWriteSet, args: "owner=a writes=1 reads=0 entry=1.4+listens", commands: "exists hlen hmget hset pexpire"},
 	{script: scripts.SyncQueue, args: "listed=u:1", commands: "exists hrandfield hset pexpire time"},
 	{script: scripts.SemaphoreAdd, before: "'7', %u.3.1.7", commands: "getrange pexpire"},
-	{script: scripts.ReadWriteRelease, before: "mode=write a:write=1 30000", args: "owner=a", commands: "hdel hget hlen hmget hrandfield hstrlen publish"},
+	{script: scripts.ReadWriteRelease, before: "mode=write a:write=1 30000", args: "owner=a", commands: "hdel hget hlen hmget hrandfield hstrlen publish pubsub"},
 	{script: scripts.ReadWriteRenew, before: "mode=read a=1 30000, a#1 30000", args: "owner=a", commands: "hmget pexpire*2 pttl"},
 	{script: scripts.ReadWriteForceRelease, before: "mode=write a:write=1 30000", args: "mode=write owners=a", commands: "hdel hget*3 hmget hrandfield*2 hstrlen*6 publish"},
 }

@@ -46,7 +46,7 @@ for i, hash in ipairs(KEYS) do
   end
   held_all = held_all and held
   local size, transferred = sizes[i], false
-  if size and (size > 0 or entry ~= '') then
+  if size then
     local queue = wait_queue(size, key, settings, hash, owner, counter, give)
     local joins = not held and (kind == 'read' or kind == 'write') and value_of(hash, 'mode') == 'read'
     if held then

@@ -91,8 +91,9 @@ func (r *run) endTurn(part int, written bool) bool {
 	l := &r.parts[part]
 	foreign, entries := r.waiting(l)
 	yields := r.Kind == lock.Yield
+	leaves := entries > 0 || yields || r.foreignListeners() > 0
 	switch {
-	case yields && r.Forced, entries > 0 && r.isOpenTime(), foreign > 0 && (entries > 0 || yields) && l.Turns*foreign >= entries:
+	case yields && r.Forced, entries > 0 && r.isOpenTime(), foreign > 0 && leaves && l.Turns*foreign >= entries:
 		r.touch(l)
 		l.OpenUntil, l.Turns = r.end(r.setup.WaitQueue.OpenTime), 0
 		r.publish(Publication{Part: part, All: written})

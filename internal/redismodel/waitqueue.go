@@ -306,7 +306,7 @@ func (r *run) mayTake(part int, shared bool) bool {
 	l := &r.parts[part]
 	if l.OpenUntil > r.now {
 		switch {
-		case r.outside():
+		case r.outside() && slices.ContainsFunc(l.Entries, func(p Entry) bool { return p.Client == r.client && !p.isNew }):
 			return true
 		case !r.Notified:
 			return false
@@ -373,10 +373,15 @@ func (r *run) waiting(l *Lock) (foreign, entries int) {
 			foreign++
 		}
 	}
-	if r.setup.WaitQueue.OneServer {
-		foreign += max(r.Subscribers(Owner{})-r.Subscribers(Waiters), 0)
+	return foreign + r.foreignListeners(), entries
+}
+
+// foreignListeners returns the number of foreign clients that are seen to listen.
+func (r *run) foreignListeners() int {
+	if !r.setup.WaitQueue.OneServer {
+		return 0
 	}
-	return foreign, entries
+	return max(r.Subscribers(Owner{})-r.Subscribers(Waiters), 0)
 }
 
 func (e *Encoder) waitQueue(l *Lock) {

@@ -74,7 +74,7 @@ local function wait_queue(size, key, settings, hash, owner, counter, give)
 
   -- Returns the number of entries of other clients that listen or reserve, and the number of foreign clients that wait:
   -- entries that do not listen, and subscribers of the lock's channel that do not use the queue. Checks that the first
-  -- entry still listens.
+  -- entry still listens. Sets seen to the number of those subscribers.
   function queue.others()
     local mine = queue.mine
     local entry, i = queue.from(1)
@@ -93,20 +93,19 @@ local function wait_queue(size, key, settings, hash, owner, counter, give)
         foreign = foreign - 1
       end
     end
-    if queue.sees_subscribers then
-      foreign = foreign + foreign_subscribers(key, queue.channel)
-    end
-    return length, foreign
+    queue.seen = queue.sees_subscribers and foreign_subscribers(key, queue.channel) or 0
+    return length, foreign + queue.seen
   end
 
   -- Ends the turn of the client, which has just released the lock. Transfers the lock, or leaves it to foreign clients: in
   -- proportion, or if that is forced, or at the beginning of every period, since some of them cannot be seen. length and
-  -- foreign are the results of others. yields: the holder wants the lock again. Reports whether the lock was
-  -- transferred, and whether it is left to foreign clients.
+  -- foreign are the results of others. yields: the holder wants the lock again. If it does not, and no entry is in the
+  -- queue, its next request may come before foreign clients have woken: so the lock is left to the foreign clients that
+  -- are seen. Reports whether the lock was transferred, and whether it is left to foreign clients.
   function queue.end_turn(length, foreign, yields, forced)
     local now, every = queue.now, queue.every
     local due = length > 0 and every > 0 and now / 1000 % every < math.min(queue.open_time, every / 100)
-    if forced or due or foreign > 0 and (length > 0 or yields) and queue.turns * foreign >= length then
+    if forced or due or foreign > 0 and (length > 0 or yields or queue.seen > 0) and queue.turns * foreign >= length then
       queue.open = now + queue.open_time * 1000
       queue.set('open', string.format('%.0f', queue.open))
       if queue.turns > 0 then

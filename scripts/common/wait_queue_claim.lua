@@ -56,11 +56,12 @@ local function add_claims(queue)
   end
 
   -- Reports whether the client may take the free lock; shared: together with readers that get it before;
-  -- outside: the client waits as a foreign client. If the lock is left to others, also returns for how many ms.
+  -- outside: the client waits as a foreign client, if it has been refused before. If the lock is left to others, also
+  -- returns for how many ms.
   function queue.may_take(shared, notified, outside)
     queue.ask()
     if queue.open and queue.open > now then
-      if outside then
+      if outside and queue.has_entry() then
         return true
       elseif notified ~= '1' then
         return false, math.ceil((queue.open - now) / 1000)

@@ -171,16 +171,41 @@ func TestTurns_ForeignClientHasItsShare(t *testing.T) {
 	k.AwaitFree(t)
 }
 
+// One goroutine that takes the lock again and again is never in the wait queue when it releases it, and its next request
+// comes sooner than that of a foreign client, which is far away. They have the lock in turn all the same.
+func TestTurns_ForeignClientHasItsShareBesideOneGoroutine(t *testing.T) {
+	for _, kind := range []string{"plain", "fenced"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s, k := locktest.New(t, lockkeeper.Config{})
+			r := newRegister(t, 2)
+			var work sync.WaitGroup
+			work.Go(func() { takeTurns(locktest.Within(t), t, r, 0, s, kind, k.LockName) })
+			foreign := newForeign(t, k)
+			foreign.away = away
+			for !r.over() {
+				foreign.lock(t)
+				r.held(1)
+				k.Unlock(t)
+			}
+			work.Wait()
+			expectEqualTurns(t, r.turns)
+			k.AwaitFree(t)
+		})
+	}
+}
+
 // foreign waits as a lock of Redisson's does: it subscribes, and tries again at every message and at the end of the
 // holder's TTL.
 type foreign struct {
 	locktest.Key
 	woken chan struct{}
+	away  time.Duration // how long each try takes
 }
 
 func newForeign(t *testing.T, k locktest.Key) *foreign {
 	t.Helper()
-	s := &foreign{k, make(chan struct{}, 1)}
+	s := &foreign{Key: k, woken: make(chan struct{}, 1)}
 	client := locktest.Connect(t, k.Server.URL())
 	connection, giveBack := client.Dedicate()
 	t.Cleanup(func() { giveBack(); client.Close() })
@@ -201,6 +226,7 @@ func (s *foreign) lock(t *testing.T) {
 		redis.call('HINCRBY', KEYS[1], ARGV[2], 1) redis.call('PEXPIRE', KEYS[1], ARGV[1]) return nil
 	end return redis.call('PTTL', KEYS[1])`
 	for limit := time.After(redistest.Limit); ; {
+		<-time.After(s.away)
 		ttl, err := s.Do(t, "EVAL", attempt, "1", s.Name, "30000", locktest.Redisson).AsInt64()
 		if rueidis.IsRedisNil(err) {
 			return
