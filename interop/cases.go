@@ -29,6 +29,7 @@ var sequential = []testcase{
 	{"readers and writers under load", true, only(write), readersAndWriters},
 	{"a turn under load", false, only(plain, fenced, fair, write), turns},
 	{"equal shares", true, only(plain, fenced, write), shares},
+	{"one goroutine, one thread", true, only(plain, fenced, write), pair},
 	{"grants of each side", true, only(fair), rates},
 	{"tokens under load", true, only(fenced), tokens},
 	{"in order of arrival", false, only(fair), order},

@@ -11,16 +11,24 @@ import (
 // transfer the lock to each other, so Java would starve if it were not sometimes left to foreign clients. On a busy
 // machine Java may come too late, and then has fewer turns than a process of Go. The holds of one process after another
 // are one turn.
-func shares(s *env) {
+func shares(s *env) { contend(s, 4, "Go1", "Go2", "Go3", "Java") }
+
+// pair: one goroutine and one thread of Java request the lock all the time. No request of Go waits when the goroutine
+// releases the lock, and its next one would come before Java has woken.
+func pair(s *env) { contend(s, 1, "Go1", "Java") }
+
+// contend lets so many threads of each process request the lock all the time, and checks that Java has its share, and
+// leaves Go its own. Of a process with one thread, each hold is a turn.
+func contend(s *env, each int, processes ...string) {
 	threads := map[string][]*thread{}
-	for i, name := range []string{"Go1", "Go2", "Go3", "Java"} {
+	for i, name := range processes {
 		side, n := golang, i
 		if name == "Java" {
 			side, n = java, 0
 		}
 		d := s.driver(side, s.kind.watchdog(), n)
 		s.thread("hello", side, d).begin("hello").within(4 * timeout) // it must have started
-		for i := range 4 {
+		for i := range each {
 			threads[name] = append(threads[name], s.thread(fmt.Sprint("contender", i), side, d))
 		}
 	}
@@ -42,13 +50,14 @@ func shares(s *env) {
 		turns, last := map[string]int{}, ""
 		for _, text := range list {
 			name, _, _ := strings.Cut(text, " ")
-			if name != last {
+			if name != last || each == 1 {
 				turns[name]++
 			}
 			last = name
 		}
 		s.addFigure("turns with holds of %s: %v", inMS(hold), turns)
 		check(4*turns["Java"] >= max(turns["Go1"], turns["Go2"], turns["Go3"]), "with holds of %v: Java has too few of the turns %v", hold, turns)
+		check(4*turns["Go1"] >= turns["Java"], "with holds of %v: Go has too few of the turns %v", hold, turns)
 	}
 }
 
