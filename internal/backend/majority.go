@@ -125,19 +125,28 @@ func (m *majority) set(c lock.Command, deadline time.Time, done func(Reply)) {
 
 // heal restores the lease on servers that have lost it. If a later command for a longer lease was sent to a server,
 // that command restores it.
+//
+// heal adds no vote to a majority: the majority was decided without these servers, and a server where another owner has
+// the lock refuses. From the reply of a server on, later commands find the lease there, and may count this server. A
+// second owner could be trusted only if such a count was for longer than the key lasts there. beginAgain prevents that.
 func (m *majority) heal(c lock.Command, absent []vote) {
 	c.Kind = lock.Acquire
 	for _, v := range absent {
-		if !v.Taken && c.Term > m.lastEnded.Load() && v.on.unanswered.mayRestore(&c) {
-			once := c
-			once.Count = 1 // the script sets a higher count only for a holder
-			m.vote(v.on, once, 0, time.Now().Add(rollBackTime), func(first Reply) (late bool) {
-				if first.Outcome == lock.Done && c.Count > 1 {
-					v.on.set(c, time.Now().Add(rollBackTime), func(Reply) {})
-				}
-				return false
-			})
+		if v.Taken || c.Term <= m.lastEnded.Load() || m.skips(v.on) {
+			continue
 		}
+		before, may := v.on.unanswered.beginAgain(&c)
+		if !may {
+			continue
+		}
+		once := c
+		once.Count = 1 // the script sets a higher count only for a holder
+		m.voteAfter(v.on, before, once, 0, time.Now().Add(rollBackTime), func(first Reply) (late bool) {
+			if first.Outcome == lock.Done && c.Count > 1 {
+				v.on.setAgain(c, time.Now().Add(rollBackTime))
+			}
+			return false
+		})
 	}
 }
 

@@ -62,7 +62,13 @@ func (m *majority) vote(on *member, c lock.Command, quarantine time.Duration, de
 		done(skipped)
 		return
 	}
-	before := on.unanswered.begin(&c)
+	m.voteAfter(on, on.unanswered.begin(&c), c, quarantine, deadline, done)
+}
+
+// voteAfter is vote for a command that has begun; before is what its beginning has returned.
+func (m *majority) voteAfter(
+	on *member, before machine.Unanswered, c lock.Command, quarantine time.Duration, deadline time.Time, done func(Reply) (late bool),
+) {
 	on.vote(c, quarantine, deadline, func(r Reply) {
 		r = on.unanswered.end(&c, before, r)
 		granted := r.Outcome == lock.Done || r.Unsure

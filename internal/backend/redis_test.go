@@ -156,6 +156,37 @@ func TestMajority_HealsWithTheLastCommandOnly(t *testing.T) {
 	}
 }
 
+// A lease of two holds is restored in two steps. A later command that comes in between has the last word.
+func TestMajority_HealUndoesNoLaterCommand(t *testing.T) {
+	redis := redistest.Shared(t)
+	proxy := redistest.NewProxy(t, redis.Addr())
+	name, s := redistest.Name(t), open(t, proxy.URL())
+	m := newMajority([]*Server{s}, name, options())
+	one := m.members[0]
+	earlier := lock.Command{Kind: lock.Acquire, Seq: 13, Term: 7, Count: 2, Lease: time.Minute}
+	later := lock.Command{Kind: lock.Acquire, Seq: 14, Term: 7, Count: 2, Lease: time.Hour}
+	set := func(c lock.Command) <-chan Reply {
+		replies := make(chan Reply, 1)
+		one.set(c, soon(), func(r Reply) { replies <- r })
+		return replies
+	}
+	if got := (<-set(earlier)).Outcome; got != lock.Absent {
+		t.Fatalf("a re-entry of a lock that is free: %v", got)
+	}
+	proxy.Delay(20 * time.Millisecond)
+	m.heal(earlier, []vote{{outcome(lock.Absent), one}})
+	<-set(later)
+	redistest.Eventually(t, "the reply to each command", func() bool {
+		one.unanswered.mu.Lock()
+		defer one.unanswered.mu.Unlock()
+		return len(one.unanswered.underWay) == 0
+	})
+	r := ran(t, newMember(Part{Server: s, Name: name}, options()), take)
+	if r.Outcome != lock.Refused || r.TTL < later.Lease-redistest.Limit {
+		t.Errorf("%v, ttl %v", r.Outcome, r.TTL)
+	}
+}
+
 // TestMain stops the shared redis-server and finds goroutines that were left behind.
 func TestMain(m *testing.M) { redistest.Main(m) }
 

@@ -16,7 +16,7 @@ import (
 type unanswered struct {
 	mu   sync.Mutex // guards the fields below
 	term uint64
-	// lease is the lease of the last command of the term.
+	// lease is the lease of the last command of the term, without the commands that were begun again.
 	lease time.Duration
 	// count is the hold count of the last command of the term.
 	count int
@@ -44,12 +44,19 @@ func (u *unanswered) begin(c *lock.Command) (before machine.Unanswered) {
 	return before
 }
 
-// mayRestore reports whether the command may be sent again although later commands were sent: it does not shorten the
-// lease that the last command has set, and sets the same count.
-func (u *unanswered) mayRestore(c *lock.Command) bool {
+// beginAgain is like begin, for a command that is sent again. may is false, and nothing is noted, if a later command was
+// sent which this one might undo: it must not shorten the lease that the last command has set, and must set the same
+// count. A later command that begins from now on is discounted while the repetition is under way. So no lease counts
+// that the repetition has shortened.
+func (u *unanswered) beginAgain(c *lock.Command) (before machine.Unanswered, may bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return c.Term == u.term && c.Lease >= u.lease && c.Count == u.count
+	if c.Term != u.term || c.Lease < u.lease || c.Count != u.count {
+		return 0, false
+	}
+	before = u.shortest()
+	u.underWay = append(u.underWay, c.Lease)
+	return before, true
 }
 
 // shortest returns the shortest lease that a command may still set; the caller holds the mutex.
@@ -85,4 +92,11 @@ func (u *unanswered) end(c *lock.Command, before machine.Unanswered, r Reply) Re
 func (m *member) set(c lock.Command, deadline time.Time, done func(Reply)) {
 	before := m.unanswered.begin(&c)
 	m.run(c, deadline, func(r Reply) { done(m.unanswered.end(&c, before, r)) })
+}
+
+// setAgain is set for a command that is sent again, unless that might undo a later one.
+func (m *member) setAgain(c lock.Command, deadline time.Time) {
+	if before, may := m.unanswered.beginAgain(&c); may {
+		m.run(c, deadline, func(r Reply) { m.unanswered.end(&c, before, r) })
+	}
 }

@@ -8,6 +8,25 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
+// A command is sent again only if that undoes no later one, and is not the last of its term then.
+func TestUnanswered_BeginsAgainWhatUndoesNothing(t *testing.T) {
+	last := lock.Command{Term: 7, Lease: time.Minute, Count: 2}
+	for what, again := range map[string]struct {
+		c   lock.Command
+		may bool
+	}{
+		"the last": {last, true}, "for longer": {lock.Command{Term: 7, Lease: time.Hour, Count: 2}, true},
+		"for less": {lock.Command{Term: 7, Lease: time.Second, Count: 2}, false}, "another count": {lock.Command{Term: 7, Lease: time.Minute, Count: 1}, false},
+		"of an earlier term": {lock.Command{Term: 6, Lease: time.Minute, Count: 2}, false},
+	} {
+		u := new(unanswered)
+		u.end(&last, u.begin(&last), outcome(lock.Done))
+		if _, may := u.beginAgain(&again.c); may != again.may || len(u.underWay) > 0 != may || u.lease != last.Lease || u.count != last.Count {
+			t.Errorf("%s: it may: %v, and %+v", what, may, u)
+		}
+	}
+}
+
 // A lease counts unless a command of its term, for a shorter one, may be carried out later: one without a reply, or one
 // that was under way when it was sent, in whatever order the replies come.
 func TestUnanswered_DiscountsWhatMayBeCutShort(t *testing.T) {
