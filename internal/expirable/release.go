@@ -40,9 +40,27 @@ func (s *Semaphore) release(h *hold, shown bool, ref any) {
 func (s *Semaphore) startTurn() { s.turn.Start(s.now, s.cfg.HandOffLimit, s.cfg.ForcedYield) }
 
 func (s *Semaphore) startRelease() {
+	s.endReleasedByID()
 	o := op{kind: Release, count: fits(min(len(s.back), releaseBatch), func(i int) int { return s.back[i].permits.N })}
 	o.yields = slices.ContainsFunc(s.back[:o.count], func(b giveBack) bool { return b.yields })
 	s.start(o)
+}
+
+// endReleasedByID ends the holds of permits that are given back by their ids, and were granted since that was asked for.
+func (s *Semaphore) endReleasedByID() {
+	for i, b := range s.back {
+		if !b.unknown {
+			continue
+		}
+		if at := slices.IndexFunc(s.holds, func(h *hold) bool { return h.permits.Has(b.permits.First) }); at >= 0 {
+			h := s.holds[at]
+			s.back = slices.Clone(s.back)
+			b.unknown, b.permits, b.until = false, h.permits, h.takenUntil()+s.cfg.CallTimeout
+			s.back[i] = b
+			s.wakeAt.sooner(b.until)
+			s.end(h, machine.Forced, "it was released by its id")
+		}
+	}
 }
 
 // releaseReplied answers the requests that give permits back. After a yield, other processes go first if any listen,

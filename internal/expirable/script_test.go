@@ -250,6 +250,9 @@ func (p *player) sends(c *Command) string {
 	}
 	for i, n := range counts {
 		text = append(text, several(int(ids[0][0]), n))
+		if c.Kind == Acquire {
+			p.granted[int(ids[0][0])] = machine.Permits{First: ids[0], N: n} // so that its id is known
+		}
 		ids = ids[n:]
 		if len(c.Leases) > 0 && c.Leases[i] != testConfig.Watchdog {
 			text[i] += fmt.Sprint("/", c.Leases[i])
