@@ -63,7 +63,9 @@ func (s *Semaphore) mainReplied(r Result) {
 	s.mayArrive = s.mayArrive || r.Unsure
 	if r.Err != nil {
 		s.retryLater(&s.main, r.Failure)
-		s.wait.lastReason, s.wait.lastErr = r.Why()
+		if o.kind == Acquire || o.kind == Set && s.sets[0].mode == Restore {
+			s.wait.lastReason, s.wait.lastErr = r.Why()
+		}
 		if o = s.main; s.failed(&o, r) {
 			s.main = op{}
 		}

@@ -11,6 +11,9 @@ const (
 func (s *Semaphore) expire() {
 	for _, req := range s.queue.RemoveExpired(s.now, machine.MaxExpired) {
 		switch {
+		case s.main.Last.Err != nil: // no Acquire is sent before that is over
+			reason, detail := s.main.Last.Why()
+			s.refuse(req, reason, detail)
 		case s.wait.lastErr != "":
 			s.refuse(req, s.wait.lastReason, s.wait.lastErr)
 		case req.Try, !s.wait.refused && len(s.holds) == 0:
