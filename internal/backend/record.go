@@ -22,7 +22,7 @@ type record struct {
 	ttl     time.Duration
 	// work adds the locks that the System holds and waits for.
 	work func(*protocol.Record)
-	// onRefused gets the error if Redis refuses the record, once.
+	// onRefused gets the error if Redis refuses the record, once until it is written again.
 	onRefused func(error)
 	// coveredUntil is a time: the record outlives the leases that end before.
 	coveredUntil atomic.Int64
@@ -58,8 +58,8 @@ const (
 const changePause = 100 * time.Millisecond
 
 // Register keeps a record that describes the System in Redis. work adds the locks that the System holds and waits for,
-// each time that the record is written; it must not block. refused is called, once and on any goroutine, if Redis
-// refuses the record permanently; the System then has no record.
+// each time that the record is written; it must not block. refused is called, on any goroutine, if Redis refuses the
+// record permanently; the System then has no record. It is called again only after the record was written in between.
 func (s *Server) Register(content protocol.Record, watchdog time.Duration, work func(*protocol.Record), refused func(error)) {
 	ttl, every := recordTimes(watchdog)
 	s.keep(content, ttl, every, work, refused)
@@ -150,6 +150,7 @@ func (r *record) handleReply(coveredUntil machine.Instant, err *redisio.Error) {
 		}
 		r.coveredUntil.Store(int64(coveredUntil))
 		again = r.longestLease > coveredUntil // a longer lease was added since
+		r.reported = false
 	case err.Transient:
 		pause = min(every, max(every/4, time.Second))
 	default:

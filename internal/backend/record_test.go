@@ -151,19 +151,49 @@ func TestRecord_ChangesAreWrittenTogether(t *testing.T) {
 	}
 }
 
-// A refusal is reported once, and leases cause no calls afterwards.
+// A refusal is reported once until the record is written again, and leases cause no calls afterwards.
 func TestRecord_RefusalIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	server.Do(t, "ACL", "SETUSER", "default", "-set")
 	s, _, refusals := kept(t, server, time.Minute, 10*time.Millisecond)
-	redistest.Eventually(t, "a few tries", func() bool { return server.Calls(t)["evalsha"] > 3 })
-	if n := refusals.Load(); n != 1 {
-		t.Errorf("refused %d times", n)
+	refused := func(times int64) {
+		t.Helper()
+		calls := server.Calls(t)["evalsha"]
+		redistest.Eventually(t, "a few tries", func() bool { return server.Calls(t)["evalsha"] > calls+3 })
+		if n := refusals.Load(); n != times {
+			t.Errorf("refused %d times, want %d", n, times)
+		}
 	}
+	refused(1)
 	s.Outlive(machine.Instant(time.Hour))
 	server.Do(t, "ACL", "SETUSER", "default", "+set")
 	redistest.Eventually(t, "the record", func() bool { return s.record.coveredUntil.Load() < int64(2*time.Hour) })
+	server.Do(t, "ACL", "SETUSER", "default", "-set")
+	refused(2)
+}
+
+// A refused record is no outage of Redis, which would end with each other call and begin with the next try: only its
+// refusal is reported.
+func TestRecord_RefusalIsNoOutage(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	server.Do(t, "ACL", "SETUSER", "default", "-set")
+	redis := connect(t, server.URL())
+	var refused, outages atomic.Int64
+	redis.Watch(redisclient.Watch{Reached: func(_ string, err *redisio.Error) {
+		if err != nil {
+			outages.Add(1)
+		}
+	}})
+	s := NewServer(clock(0), redis, Config{})
+	s.keep(protocol.Record{Client: uuid.NewString(), Application: "app", Since: time.Now()}, time.Minute, 10*time.Millisecond,
+		func(*protocol.Record) {}, func(error) { refused.Add(1) })
+	t.Cleanup(func() { s.Unregister(true, nil) })
+	redistest.Eventually(t, "a few tries", func() bool { return server.Calls(t)["evalsha"] > 3 })
+	if refused.Load() != 1 || outages.Load() != 0 {
+		t.Errorf("refused %d times, and %d outages", refused.Load(), outages.Load())
+	}
 }
 
 // All records are listed, however many there are, and other values are not.

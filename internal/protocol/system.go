@@ -47,6 +47,7 @@ func (r Record) SystemRenew(keyPrefix string, ttl time.Duration, deadline time.T
 	}
 	call := r.call(scripts.SystemRenew, keyPrefix, deadline)
 	call.Args = append(call.Args, string(text), ms(ttl))
+	call.Optional = true
 	return call
 }
 

@@ -16,8 +16,8 @@ type Watch struct {
 	// Called reports the reply to a script, and how long it took.
 	Called func(script string, took time.Duration, err *redisio.Error)
 	// Reached reports whether Redis was available to a call: err is nil, or the error of the call. It is not called if
-	// the client is closed. A missing confirmation by replicas is a transient error. A slot that a cluster moves, and a
-	// refusal of the call's keys or arguments, are not errors.
+	// the client is closed, or for the rejection of a call that is Optional. A missing confirmation by replicas is a
+	// transient error. A slot that a cluster moves, and a refusal of the call's keys or arguments, are not errors.
 	Reached func(script string, err *redisio.Error)
 	// Renewed reports the result for one lease: "renewed", "gone" or "taken", unless there is an error.
 	Renewed func(result string, err *redisio.Error)
@@ -50,6 +50,9 @@ func (w *Watch) reportCall(c *Call, began time.Time, result rueidis.RedisResult,
 		}
 		if err != nil && (moving(err) || aboutKeys(err)) {
 			err = nil
+		}
+		if c.Optional && err != nil && !err.Transient {
+			return
 		}
 		w.Reached(c.Script.Name, err)
 	}
