@@ -11,8 +11,12 @@ import (
 // acquireBatch bounds how many requests one command serves; together they want at most machine.MaxTogether permits.
 const acquireBatch = 100
 
-// startAcquire asks for permits for the first waiting requests. If none waits, Redis reserves no more permits for the last.
-func (s *Semaphore) startAcquire() {
+// nextAcquire asks for permits for the first waiting requests. If none waits, Redis stops reserving permits for the last.
+func (s *Semaphore) nextAcquire() bool {
+	if !s.mayTry() {
+		return false
+	}
+	s.wait.refusalIsStale, s.wait.defers = false, false
 	first := s.queue.Front(acquireBatch)
 	o := op{kind: Acquire, requests: first[:fits(len(first), func(i int) int { return first[i].Count })], until: s.now + machine.RepeatTime}
 	for _, req := range o.requests {
@@ -27,6 +31,18 @@ func (s *Semaphore) startAcquire() {
 		o.reserved = s.reserved == o.before
 	}
 	s.start(o)
+	return true
+}
+
+func (s *Semaphore) acquireCommand(o *op, c *Command) {
+	for _, req := range o.requests {
+		c.add(o.permits(req))
+		c.Leases = append(c.Leases, s.lease(req))
+	}
+	if len(o.requests) > 0 && o.requests[0].reserves() {
+		c.Reserve = s.cfg.TransferTTL()
+		s.reservedUntil = s.now + c.Reserve
+	}
 }
 
 // acquireReplied grants the permits to the requests that were served. Those of a request that has left go back. After
@@ -100,35 +116,6 @@ func (s *Semaphore) refuseUnset(newest uint64) {
 		s.sets = slices.Insert(slices.Clone(s.sets), 0, set{mode: Restore, count: total, until: s.now + s.cfg.TryTime()})
 	}
 	s.tryAt(s.now)
-}
-
-// restoreReplied schedules the next try for when the number is set at the earliest. If that is not
-// now, the tries are refused.
-func (s *Semaphore) restoreReplied(r Result) {
-	s.tryAt(s.now + r.Wait)
-	if s.wait.lastErr = ""; r.Wait <= 0 {
-		return
-	}
-	s.wait.refused, s.wait.lastReason, s.wait.lastErr = true, machine.TimedOut, beingSet
-	later := false
-	for _, req := range s.queue.RemoveTries(func(req *Request) bool {
-		later = later || req.ID > s.wait.unset
-		return req.ID <= s.wait.unset
-	}) {
-		s.refuse(req, machine.NoPermits, fmt.Sprintf("%s; it is set again in %v, when all leases from before are over", machine.NoNumber, r.Wait))
-	}
-	if later {
-		s.tryAt(s.now)
-	}
-}
-
-// restoreFailed schedules another try, or refuses all requests if that has no use.
-func (s *Semaphore) restoreFailed(r Result, reason machine.Reason, detail string) {
-	for _, req := range s.queue.Remove(func(req *Request) bool { return req.Try || !r.Transient }) {
-		s.refuse(req, reason, detail)
-	}
-	s.tryAt(s.now + s.backoff(s.wait.tries))
-	s.wait.tries++
 }
 
 // acquireFailed schedules another try, or refuses all requests if that has no use. It reports whether the

@@ -44,6 +44,7 @@
 //	requests.go   the requests
 //	ensure.go     the request that a permit is valid for some time
 //	step.go       the other events, what every event does, and which command is next
+//	op.go         the kinds of commands; sending one, and sending it again
 //	acquire.go    getting permits from Redis
 //	release.go    giving permits back, or handing them on
 //	renewal.go    the watchdog
@@ -51,7 +52,6 @@
 //	set.go        the number of permits
 //	waiters.go    the requests that wait
 //	end.go        the ends of holds, and of the requests that are about them
-//	send.go       commands: sending them, and sending them again
 //	semaphore.go  the state
 //	queries.go    what an actor reads of it
 //	effects.go    effects, commands and answers

@@ -39,11 +39,22 @@ func (s *Semaphore) release(h *hold, shown bool, ref any) {
 // startTurn starts the first turn, or another one.
 func (s *Semaphore) startTurn() { s.turn.Start(s.now, s.cfg.HandOffLimit, s.cfg.ForcedYield) }
 
-func (s *Semaphore) startRelease() {
+// nextRelease gives back the first permits that are to be given back.
+func (s *Semaphore) nextRelease() bool {
+	if len(s.back) == 0 || s.now < s.backAt {
+		return false
+	}
 	s.endReleasedByID()
 	o := op{kind: Release, count: fits(min(len(s.back), releaseBatch), func(i int) int { return s.back[i].permits.N })}
 	o.yields = slices.ContainsFunc(s.back[:o.count], func(b giveBack) bool { return b.yields })
 	s.start(o)
+	return true
+}
+
+func (s *Semaphore) releaseCommand(o *op, c *Command) {
+	for _, b := range s.back[:o.count] {
+		c.add(b.permits)
+	}
 }
 
 // endReleasedByID ends the holds of permits that are given back by their ids, and were granted since that was asked for.
@@ -91,9 +102,13 @@ func (s *Semaphore) releaseReplied(o op, r Result) {
 	}
 }
 
-// releaseRefused ends a release that Redis refuses for good. Permits that an earlier try may have freed are given back
+// releaseFailed ends a release that Redis refuses for good. Permits that an earlier try may have freed are given back
 // again later, by another command.
-func (s *Semaphore) releaseRefused(o *op, reason machine.Reason, detail string) {
+func (s *Semaphore) releaseFailed(o *op, r Result) (over bool) {
+	if r.Transient {
+		return false
+	}
+	reason, detail := r.Why()
 	refused := s.back[:o.count]
 	s.back = slices.Clip(s.back[o.count:])
 	for _, b := range refused {
@@ -114,6 +129,7 @@ func (s *Semaphore) releaseRefused(o *op, reason machine.Reason, detail string) 
 			s.effects.Add(machine.Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: b.until}})
 		}
 	}
+	return true
 }
 
 // expireBack answers the requests that have waited for long enough, and forgets the permits that have

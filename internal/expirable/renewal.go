@@ -23,6 +23,16 @@ func (s *Semaphore) renew() {
 	s.send(&s.renewal)
 }
 
+func (s *Semaphore) renewCommand(o *op, c *Command) {
+	c.Lease = s.cfg.Watchdog
+	until := o.holds[0].until
+	for _, h := range o.holds {
+		c.IDs = h.permits.AppendTo(c.IDs)
+		until, c.Latest = min(until, h.until), max(c.Latest, h.until)
+	}
+	c.Deadline = s.now + s.cfg.Timeout(max(until-s.now, 0)) // another try must fit into what is left
+}
+
 // watched returns the holds that the watchdog renews now, in the order of their renewal.
 func (s *Semaphore) watched() (all []*hold) {
 	for _, h := range s.holds {

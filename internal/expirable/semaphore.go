@@ -129,37 +129,6 @@ func (h *hold) end() Instant {
 // takenUntil returns the latest time at which the permit is free again.
 func (h *hold) takenUntil() Instant { return max(h.until, h.longest) }
 
-// op is a command under way: it is sent, and sent again, until its outcome is known or does not
-// matter any more.
-type op struct {
-	// kind is 0 if there is none.
-	kind CommandKind
-	seq  uint64
-	machine.Sending
-	// sentAt is the time of the first try that may count. until ends the tries; it is 0 for a Release, which frees no
-	// permit twice.
-	sentAt, until Instant
-
-	// number is 0 for a renewal.
-	number uint64
-	// requests are for an Acquire, and newest is the id of the last one that waited when it was sent. holds are for a Renew.
-	// A Release is for the first count of back; yields: it lets other processes have a turn.
-	requests []*Request
-	newest   uint64
-	holds    []*hold
-	count    int
-	yields   bool
-	// before is the request for which free permits may have been reserved before; reserved: it is the first of requests.
-	before   uint64
-	reserved bool
-}
-
-// permits returns the permits that an Acquire may take for one of its requests. Each command has ids of its own: a permit
-// that a late copy of one has taken would be lost if another took it again.
-func (o *op) permits(req *Request) machine.Permits {
-	return machine.Permits{First: req.Random.Numbered(o.number), N: req.Count}
-}
-
 // giveBack are the permits of a hold that are to be given back in Redis.
 type giveBack struct {
 	permits machine.Permits

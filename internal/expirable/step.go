@@ -66,49 +66,13 @@ func (s *Semaphore) mainReplied(r Result) {
 		if o.kind == Acquire || o.kind == Set && s.sets[0].mode == Restore {
 			s.wait.lastReason, s.wait.lastErr = r.Why()
 		}
-		if o = s.main; s.failed(&o, r) {
+		if o = s.main; ops[o.kind].failed(s, &o, r) {
 			s.main = op{}
 		}
 		return
 	}
 	s.main = op{}
-	switch o.kind {
-	case Acquire:
-		s.acquireReplied(o, r)
-	case Release:
-		s.releaseReplied(o, r)
-	case Set:
-		mode := s.sets[0].mode
-		if mode == Restore {
-			s.restoreReplied(r)
-		}
-		s.answerSet(machine.Answer{Kind: machine.Changed, Done: r.Done})
-		for mode == SetIfUnset && len(s.sets) > 0 && s.sets[0].mode == SetIfUnset && s.sets[0].until <= o.sentAt+s.cfg.TryTime() {
-			s.answerSet(machine.Answer{Kind: machine.Changed}) // it came before, and the number is set
-		}
-	}
-}
-
-// failed handles a failure, and reports whether the command is over.
-func (s *Semaphore) failed(o *op, r Result) (over bool) {
-	reason, detail := r.Why()
-	switch {
-	case o.kind == Acquire:
-		return s.acquireFailed(o, r)
-	case r.Transient && (o.kind == Release || s.now < o.until):
-		return false
-	case o.kind == Release:
-		s.releaseRefused(o, reason, detail)
-	default:
-		if s.sets[0].mode == Restore {
-			s.restoreFailed(r, reason, detail)
-		}
-		if o.Unsure {
-			reason, detail = machine.Unavailable, machine.MaybeDone+detail
-		}
-		s.answerSet(machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
-	}
-	return true
+	ops[o.kind].replied(s, o, r)
 }
 
 // begin opens an event: time may have ended something before it.
@@ -161,16 +125,7 @@ var turns = []CommandKind{Release, Set, Acquire}
 func (s *Semaphore) next() {
 	first := slices.Index(turns, s.after) + 1
 	for i := range turns {
-		switch kind := turns[(first+i)%len(turns)]; {
-		case kind == Release && len(s.back) > 0 && s.now >= s.backAt:
-			s.startRelease()
-			return
-		case kind == Set && len(s.sets) > 0:
-			s.start(op{kind: Set, until: s.sets[0].until})
-			return
-		case kind == Acquire && s.mayTry():
-			s.wait.refusalIsStale, s.wait.defers = false, false
-			s.startAcquire()
+		if ops[turns[(first+i)%len(turns)]].next(s) {
 			return
 		}
 	}
