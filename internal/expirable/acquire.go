@@ -76,9 +76,9 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 	}
 	if r.Served > 0 && o.reserved {
 		s.wait.defers = true
-		s.tryAt(s.now + s.cfg.OpenTime())
+		s.wait.nextAt = s.now + s.cfg.OpenTime()
 	} else if r.Served >= len(o.requests) {
-		s.tryAt(s.now)
+		s.wait.nextAt = s.now
 	}
 	if r.Served >= len(o.requests) {
 		return
@@ -94,7 +94,7 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 		next = s.now
 	}
 	if !s.wait.defers {
-		s.tryAt(next)
+		s.wait.nextAt = next
 	}
 	if s.sub.State == machine.Requested {
 		// Not confirmed since the last try: ask again, in case the first got lost.
@@ -115,7 +115,7 @@ func (s *Semaphore) refuseUnset(newest uint64) {
 	if total := s.queue.Head().Total; total > 0 {
 		s.sets = slices.Insert(slices.Clone(s.sets), 0, set{mode: Restore, count: total, until: s.now + s.cfg.TryTime()})
 	}
-	s.tryAt(s.now)
+	s.wait.nextAt = s.now
 }
 
 // acquireFailed schedules another try, or refuses all requests if that has no use. It reports whether the
@@ -125,7 +125,7 @@ func (s *Semaphore) acquireFailed(o *op, r Result) (over bool) {
 	for _, req := range s.queue.Remove(func(req *Request) bool { return req.Try || !r.Transient }) {
 		s.refuse(req, reason, detail)
 	}
-	s.tryAt(s.now + s.backoff(s.wait.tries))
+	s.wait.nextAt = s.now + s.backoff(s.wait.tries)
 	s.wait.tries++
 	if r.Transient && s.reserved == 0 && s.now < s.reservedUntil && !s.closing {
 		s.reserved = o.before // Redis may still keep permits

@@ -39,6 +39,13 @@
 // that others get it. A permit whose id was shown is not handed off: a process that knows the id may release
 // it, and would release the permit of another holder.
 //
+// # Time
+//
+// NextWake derives from the state, as it does in packages lock and semaphore, but for the ends of the holds: a process may
+// have thousands, and every event asks twice what is next. To look at 10,000 holds each time would make an acquire with its
+// release take half a millisecond instead of ten microseconds. So nextEnd is kept. It may be too early, after a renewal or a
+// release: then it is found anew.
+//
 // # Files
 //
 //	requests.go   the requests

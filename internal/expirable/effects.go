@@ -89,7 +89,7 @@ func (s *Semaphore) grant(req *Request, h hold, handedOff bool) {
 		h.ends = s.now + req.MaxHold
 	}
 	s.holds = append(s.holds, &h)
-	s.wakeAt.sooner(h.end())
+	s.noteEnd(&h)
 	s.effects.Add(machine.Effect{Kind: machine.Reply, Ref: req.Ref, Answer: machine.Answer{
 		Kind: machine.Granted, HoldID: h.id, Count: 1, Until: h.end(), FirstRef: h.ref, HandedOff: handedOff,
 		Permits: &h.permits,

@@ -2,10 +2,22 @@ package expirable
 
 import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
+// noteEnd notes the end of a hold that is new or has another lease.
+func (s *Semaphore) noteEnd(h *hold) {
+	if s.nextEnd == 0 || h.end() < s.nextEnd {
+		s.nextEnd = h.end()
+	}
+}
+
 // endExpiredHolds ends the holds that have lasted until now.
 func (s *Semaphore) endExpiredHolds() {
+	if s.nextEnd == 0 || s.now < s.nextEnd {
+		return
+	}
+	s.nextEnd = 0
 	for _, h := range s.holds {
 		if s.now < h.end() {
+			s.noteEnd(h)
 			continue
 		}
 		reason, detail := machine.Expired, "no renewal was made in time: the process was stopped, asleep or too busy"
@@ -69,7 +81,6 @@ func (s *Semaphore) giveBack(b giveBack) {
 	b.answerBy = s.now + s.cfg.TryTime()
 	b.until += s.cfg.CallTimeout // the command that set the expiry came later than it was sent
 	s.back, s.backAt = append(s.back, b), 0
-	s.wakeAt.sooner(min(b.answerBy, b.until))
 }
 
 // failExtensions refuses the extensions of a hold.

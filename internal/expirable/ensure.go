@@ -32,7 +32,5 @@ func (s *Semaphore) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 		s.effects.Refuse(ref, machine.NotDone, machine.Invalid, why)
 		return
 	}
-	e := &extension{hold: id, ref: ref, ensures: s.now + d, by: s.now + s.cfg.CallTimeout}
-	s.extensions = append(slices.Clip(s.extensions), e)
-	s.wakeAt.sooner(e.by)
+	s.extensions = append(slices.Clip(s.extensions), &extension{hold: id, ref: ref, ensures: s.now + d, by: s.now + s.cfg.CallTimeout})
 }

@@ -49,7 +49,6 @@ func (s *Semaphore) sendExtension(e *extension, h *hold) {
 	sent.seq, sent.by = s.seq, s.now+timeout+machine.ReplyGrace
 	s.extensions = slices.Clone(s.extensions)
 	s.extensions[slices.Index(s.extensions, e)] = &sent
-	s.wakeAt.sooner(sent.by)
 	c := Command{Kind: Renew, Seq: s.seq, IDs: h.permits.AppendTo(nil), Lease: sent.sets, Deadline: s.now + timeout}
 	c.Latest = c.Deadline
 	s.effects.Add(machine.Effect{Kind: machine.Send, Ref: &c})
@@ -75,7 +74,6 @@ func (s *Semaphore) shorten(h *hold, e *extension) {
 // changeLease replaces a hold by one with another lease, and notifies the holder of its end.
 func (s *Semaphore) changeLease(h, by *hold) {
 	s.replace(h, by)
-	s.wakeAt.sooner(by.end())
 	if by.end() != h.end() {
 		a := machine.Answer{HoldID: h.id, Until: by.end()}
 		s.effects.Add(machine.Effect{Kind: machine.Renewed, Ref: h.ref, Answer: a})

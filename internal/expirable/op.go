@@ -95,14 +95,12 @@ func (s *Semaphore) send(o *op) {
 	ops[o.kind].command(s, o, &c)
 	o.Sent(c.Deadline)
 	c.Latest = max(c.Latest, c.Deadline)
-	s.wakeAt.sooner(o.Due)
 	s.effects.Add(machine.Effect{Kind: machine.Send, Ref: &c})
 }
 
 // retryLater schedules another try after a failure.
 func (s *Semaphore) retryLater(o *op, f machine.Failure) {
 	o.Failed(s.now, f, s.backoff(o.Tries))
-	s.wakeAt.sooner(o.Due)
 }
 
 func (s *Semaphore) backoff(tries int) time.Duration {

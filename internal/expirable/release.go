@@ -95,10 +95,10 @@ func (s *Semaphore) releaseReplied(o op, r Result) {
 	switch {
 	case o.yields && (others > 0 || s.turn.IsForced(s.now)):
 		s.turn.ForcedAt = s.now + s.cfg.ForcedYield
-		s.tryAt(s.now + s.cfg.OpenTime())
+		s.wait.nextAt = s.now + s.cfg.OpenTime()
 		s.wait.defers = true
 	case !s.wait.defers && s.queue.Len() > 0:
-		s.tryAt(s.now)
+		s.wait.nextAt = s.now
 	}
 }
 
@@ -119,10 +119,10 @@ func (s *Semaphore) releaseFailed(o *op, r Result) (over bool) {
 		}
 		s.effects.Answer(b.ref, answer)
 		switch {
+		case unsure && !s.closing && s.now >= b.until: // it has expired
 		case unsure && !s.closing:
 			b.ref = nil
 			s.backAt = s.now + s.backoff(b.rejections)
-			s.wakeAt.sooner(s.backAt)
 			b.rejections++
 			s.back = append(s.back, b)
 		case !b.unknown:

@@ -48,9 +48,6 @@ func (s *Semaphore) watched() (all []*hold) {
 func (s *Semaphore) renewBy(at Instant) {
 	if s.renewAt == 0 || at < s.renewAt {
 		s.renewAt = at
-		if at > s.now { // else settle renews it
-			s.wakeAt.sooner(at)
-		}
 	}
 }
 
@@ -106,6 +103,7 @@ func (s *Semaphore) applyRenewal(o op, r Result) {
 			again := *h
 			again.sentAt, again.until = o.sentAt, trust(o.sentAt, s.cfg.Watchdog)
 			holds[i] = &again
+			s.noteEnd(&again)
 			s.effects.Add(machine.Effect{Kind: machine.Renewed, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Until: again.end()}})
 		}
 	}

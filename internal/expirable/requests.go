@@ -30,9 +30,6 @@ func (s *Semaphore) Acquire(now Instant, req Request) {
 			s.wait = waiting{}
 		}
 		s.queue.Push(&req)
-		if req.Deadline > 0 {
-			s.wakeAt.sooner(req.Deadline)
-		}
 	}
 }
 
@@ -90,9 +87,7 @@ func (s *Semaphore) Extend(now Instant, id uint64, owner machine.Owner, lease ti
 		s.effects.Refuse(ref, machine.NotDone, machine.Invalid, why)
 		return
 	}
-	e := &extension{hold: id, lease: lease, ref: ref, by: s.now + s.cfg.CallTimeout}
-	s.extensions = append(slices.Clip(s.extensions), e)
-	s.wakeAt.sooner(e.by)
+	s.extensions = append(slices.Clip(s.extensions), &extension{hold: id, lease: lease, ref: ref, by: s.now + s.cfg.CallTimeout})
 }
 
 // Cancel withdraws the waiting requests of an owner, or the request with that id.
@@ -130,7 +125,6 @@ func (s *Semaphore) Set(now Instant, mode SetMode, count int, ref any) {
 		return
 	}
 	s.sets = append(s.sets, set{mode: mode, count: count, ref: ref, until: now + s.cfg.TryTime()})
-	s.wakeAt.sooner(now + s.cfg.TryTime())
 }
 
 // Close refuses the waiters, takes the permits from their holders, and gives them back.

@@ -48,6 +48,8 @@ type Semaphore struct {
 	reserved      uint64
 	reservedUntil Instant
 	holds         []*hold
+	// nextEnd is not later than the first end of a hold; 0 if there is none. See doc.go.
+	nextEnd Instant
 	// main is the numbered command under way, and renewal the watchdog's beside it. earlier are tries of renewal before the last
 	// whose replies may still arrive. extensions are other leases for single permits, which wait or are under way.
 	main, renewal op
@@ -73,20 +75,7 @@ type Semaphore struct {
 	// lost are the holds that were lost last, to explain it to a late Release.
 	lost machine.Losses
 
-	// wakeAt is not later than the next change that time brings.
-	wakeAt alarm
-
 	effects machine.Effects
-}
-
-// alarm is a point in time, 0 for none.
-type alarm Instant
-
-// sooner sets an alarm that is to go off by then, too.
-func (a *alarm) sooner(at Instant) {
-	if *a == 0 || alarm(at) < *a {
-		*a = alarm(at)
-	}
 }
 
 // New returns a Semaphore of which no permit is held.
@@ -196,6 +185,7 @@ func (s *Semaphore) holdByID(id uint64) *hold {
 func (s *Semaphore) replace(h, by *hold) {
 	s.holds = slices.Clone(s.holds)
 	s.holds[slices.Index(s.holds, h)] = by
+	s.noteEnd(by)
 }
 
 // extends reports whether an extension of a hold is under way.
@@ -207,6 +197,14 @@ func (s *Semaphore) extends(h *hold) bool {
 func (s *Semaphore) releasing() int {
 	if s.main.kind == Release {
 		return s.main.count
+	}
+	return 0
+}
+
+// setting returns how many of the first of sets are under way.
+func (s *Semaphore) setting() int {
+	if s.main.kind == Set {
+		return 1
 	}
 	return 0
 }

@@ -72,7 +72,7 @@ func (s *Semaphore) setFailed(o *op, r Result) (over bool) {
 // restoreReplied schedules the next try for when the number is set at the earliest. If that is not
 // now, the tries are refused.
 func (s *Semaphore) restoreReplied(r Result) {
-	s.tryAt(s.now + r.Wait)
+	s.wait.nextAt = s.now + r.Wait
 	if s.wait.lastErr = ""; r.Wait <= 0 {
 		return
 	}
@@ -85,7 +85,7 @@ func (s *Semaphore) restoreReplied(r Result) {
 		s.refuse(req, machine.NoPermits, fmt.Sprintf("%s; it is set again in %v, when all leases from before are over", machine.NoNumber, r.Wait))
 	}
 	if later {
-		s.tryAt(s.now)
+		s.wait.nextAt = s.now
 	}
 }
 
@@ -94,7 +94,7 @@ func (s *Semaphore) restoreFailed(r Result, reason machine.Reason, detail string
 	for _, req := range s.queue.Remove(func(req *Request) bool { return req.Try || !r.Transient }) {
 		s.refuse(req, reason, detail)
 	}
-	s.tryAt(s.now + s.backoff(s.wait.tries))
+	s.wait.nextAt = s.now + s.backoff(s.wait.tries)
 	s.wait.tries++
 }
 
@@ -110,10 +110,7 @@ func (s *Semaphore) answerSet(a machine.Answer) {
 
 // expireSets answers the sets that have not been begun in time. A set under way ends with its command.
 func (s *Semaphore) expireSets() {
-	busy := 0
-	if s.main.kind == Set {
-		busy = 1
-	}
+	busy := s.setting()
 	stay := slices.Clip(s.sets[:busy])
 	for _, one := range s.sets[busy:] {
 		if s.now < one.until {

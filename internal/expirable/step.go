@@ -13,7 +13,7 @@ func (s *Semaphore) Signal(now Instant) {
 	if s.main.kind == Acquire {
 		s.wait.refusalIsStale = true
 	} else if !s.wait.defers && s.queue.Len() > 0 {
-		s.tryAt(s.now)
+		s.wait.nextAt = s.now
 	}
 }
 
@@ -78,14 +78,12 @@ func (s *Semaphore) mainReplied(r Result) {
 // begin opens an event: time may have ended something before it.
 func (s *Semaphore) begin(now Instant) {
 	s.now = max(s.now, now)
-	if s.wakeAt == 0 || s.now < Instant(s.wakeAt) {
+	if at, ok := s.NextWake(); !ok || s.now < at {
 		return
 	}
-	s.wakeAt = 0
 	s.endExpiredHolds()
 	s.expire()
 	s.overdue()
-	s.setAlarm()
 }
 
 // overdue stops waiting for replies that are late, or sends the numbered command again if that is due. A renewal is
@@ -132,32 +130,42 @@ func (s *Semaphore) next() {
 }
 
 // NextWake returns when the next Tick is needed, unless another event comes first.
-func (s *Semaphore) NextWake() (at Instant, ok bool) { return Instant(s.wakeAt), s.wakeAt != 0 }
-
-// setAlarm sets the alarm to the next change that time brings.
-func (s *Semaphore) setAlarm() {
-	wake := func(at Instant, wanted bool) {
-		if wanted {
-			s.wakeAt.sooner(at)
+func (s *Semaphore) NextWake() (at Instant, ok bool) {
+	wake := func(t Instant) {
+		if t > 0 && (!ok || t < at) {
+			at, ok = t, true
 		}
 	}
-	wake(s.main.Due, s.main.kind != 0)
-	wake(s.renewal.Due, s.renewal.InFlight)
-	wake(s.renewAt, s.renewAt > s.now)
-	wake(s.backAt, s.backAt > s.now)
-	wake(s.wait.nextAt, (s.queue.Len() > 0 || s.reserved != 0) && s.wait.nextAt > s.now)
-	wake(s.queue.NextDeadline(), s.queue.NextDeadline() > 0)
-	for _, h := range s.holds {
-		wake(h.end(), true)
+	wake(s.queue.NextDeadline())
+	if s.main.kind != 0 {
+		wake(s.main.Due)
+	} else {
+		if len(s.back) > 0 {
+			wake(s.backAt)
+		}
+		if s.queue.Len() > 0 || s.reserved != 0 {
+			wake(s.wait.nextAt)
+		}
 	}
+	if s.renewal.InFlight {
+		wake(s.renewal.Due)
+	} else {
+		wake(s.renewAt)
+	}
+	wake(s.nextEnd)
 	for _, e := range s.extensions {
-		wake(e.by, true)
+		wake(e.by)
 	}
 	for i, b := range s.back {
-		wake(b.answerBy, b.ref != nil)
-		wake(b.until, i >= s.releasing())
+		if b.ref != nil {
+			wake(b.answerBy)
+		}
+		if i >= s.releasing() {
+			wake(b.until)
+		}
 	}
-	for _, one := range s.sets {
-		wake(one.until, s.main.kind != Set)
+	for _, one := range s.sets[s.setting():] {
+		wake(one.until)
 	}
+	return at, ok
 }

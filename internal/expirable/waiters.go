@@ -30,7 +30,7 @@ func (s *Semaphore) expire() {
 // processes.
 func (s *Semaphore) tryUnreserved() {
 	if s.reserved != 0 && s.queue.Len() > 0 && s.queue.Head().ID != s.reserved && !s.wait.defers && s.wait.tries == 0 {
-		s.tryAt(s.now)
+		s.wait.nextAt = s.now
 	}
 }
 
@@ -40,14 +40,6 @@ func (s *Semaphore) mayTry() bool {
 		return s.reserved != 0 && (s.wait.tries == 0 || s.now >= s.wait.nextAt)
 	}
 	return s.now >= s.wait.nextAt
-}
-
-// tryAt sets the time of the next try, unless something comes before.
-func (s *Semaphore) tryAt(at Instant) {
-	s.wait.nextAt = at
-	if at > s.now {
-		s.wakeAt.sooner(at)
-	}
 }
 
 // refuseTries refuses the tries of an Acquire that could not serve them, and the tries behind a request that waits.
