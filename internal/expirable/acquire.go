@@ -86,7 +86,7 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 	s.refuseTries(o.requests)
 	tries := s.queue.Len() > 0 && s.queue.Head().Try // they have come since
 	s.wait.refused = !tries
-	next := s.now + min(s.cfg.Poll, s.cfg.Watchdog/2)
+	next := s.now + s.jitter(min(s.cfg.Poll, s.cfg.Watchdog/2))
 	if r.Wait >= 0 {
 		next = min(next, s.now+r.Wait+time.Millisecond) // Redis's time is rounded down
 	}

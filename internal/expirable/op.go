@@ -104,8 +104,10 @@ func (s *Semaphore) retryLater(o *op, f machine.Failure) {
 }
 
 func (s *Semaphore) backoff(tries int) time.Duration {
-	return machine.Backoff(tries, s.cfg.Watchdog, s.cfg.Watchdog/6)
+	return s.jitter(machine.Backoff(tries, s.cfg.Watchdog, s.cfg.Watchdog/6))
 }
+
+func (s *Semaphore) jitter(d time.Duration) time.Duration { return s.cfg.Jitter(d, s.seq) }
 
 // add adds the permits of a request or a hold.
 func (c *Command) add(p machine.Permits) { c.IDs, c.Counts = p.AppendTo(c.IDs), append(c.Counts, p.N) }
