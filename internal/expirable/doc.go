@@ -1,27 +1,25 @@
-// Package expirable decides about the permits of an expirable semaphore in one process: which request gets one,
-// how long it is trusted, when it is renewed, and when it is lost.
+// Package expirable decides about the permits of an expirable semaphore in one process: which request gets a permit, how
+// long the permit is trusted, when it is renewed, and when it is lost.
 //
 // Like a lock in package lock, a Semaphore is a value without I/O. Every event takes the time, and
 // yields effects.
 //
 // # Commands
 //
-// Redis carries out a numbered command once, however often it is sent, but only as long as no later
-// one of this process has come: see scripts/common/once.lua. So a Semaphore has one of them under way, which it
-// repeats, under its number, while it does not know what has become of it. Releases come before
-// everything else. A Release that Redis rejects is over, and its permits are left to expire; permits that an earlier
-// try may have freed are given back again by later Releases. Renewals have no number: they set an expiry, beside the
-// other commands.
+// Redis carries out a numbered command once, however often it is sent, but only as long as no later command of this process
+// has come: see scripts/common/once.lua. So a Semaphore has one numbered command under way, and repeats it under its number
+// until its outcome is known or does not matter. The kinds of commands take turns. A Release that Redis rejects is over, and
+// its permits are left to expire; permits that an earlier try may have freed are given back again by later Releases.
+// Renewals have no number: they set an expiry, beside the other commands.
 //
 // # Waiting
 //
-// One acquire is for all waiting requests, in their order; Redis serves the first of them, as far as there
-// are permits. Those that remain wait for a message of the channel, for the next expiry, and for Poll
-// at the latest.
+// One acquire is for all waiting requests, in their order; Redis serves the first of them, as far as there are permits. The
+// others wait for a message of the channel, for the next expiry, and for a time between half of Poll and Poll at the latest.
 //
 // A request may want several permits, all or none. They are one hold: what happens to one of them happens to all. While it
 // is the first, those behind it wait, and Redis reserves the free permits for this process; see expirable_acquire.lua. When
-// it has left without a grant, the process tries at once, if only to have no more permits reserved, and again if that fails.
+// it has left without a grant, the process tries at once, if only to end the reservation, and again if that fails.
 //
 // # Trust
 //
@@ -30,7 +28,7 @@
 // Renewal. A reply that comes late counts from when its renewal was sent. A permit that is not renewed in
 // time, or is gone from Redis, is lost, and its holder is notified.
 //
-// A permit may get another lease (Extend), by a command like that of a renewal. See extend.go for when that is trusted.
+// A permit may get another lease (Extend), by the command of a renewal. See extend.go for when that lease is trusted.
 //
 // # Hand-off
 //
@@ -53,7 +51,7 @@
 //	step.go       the other events, what every event does, and which command is next
 //	op.go         the kinds of commands; sending one, and sending it again
 //	acquire.go    getting permits from Redis
-//	release.go    giving permits back, or handing them on
+//	release.go    giving permits back, or handing them off
 //	renewal.go    the watchdog
 //	extend.go     other leases for single holds
 //	set.go        the number of permits

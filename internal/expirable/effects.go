@@ -23,21 +23,24 @@ type Command struct {
 	Seq  uint64
 	// Number is the number of a command that Redis carries out once; a Renew has none.
 	Number uint64
-	// IDs are the permits to take, to give back, to renew, or to keep taken. Counts say how many of them belong to each
-	// request of an Acquire, or to each hold of a Release. Leases are one for each request of an Acquire, or for each
-	// permit of a Restore. Lease is that of a Renew, and of permits for which a Restore waits. Reserve is the time for
-	// which an Acquire reserves free permits for its first request if that wants several and waits.
-	IDs     []machine.PermitID
-	Counts  []int
-	Leases  []time.Duration
-	Lease   time.Duration
+	// IDs are the permits to take, to give back, to renew, or to keep taken.
+	IDs []machine.PermitID
+	// Counts say how many of the IDs belong to each request of an Acquire, or to each hold of a Release.
+	Counts []int
+	// Leases are the leases of the requests of an Acquire, or of the permits of a Restore.
+	Leases []time.Duration
+	// Lease is the lease that a Renew sets; for a Restore, the lease of the permits for which it waits.
+	Lease time.Duration
+	// Reserve is the time for which an Acquire reserves free permits for its first request if that wants several and waits.
 	Reserve time.Duration
-	// Mode and Count are of a Set.
-	Mode  SetMode
+	// Mode says how a Set sets the number of permits.
+	Mode SetMode
+	// Count is the number of permits that a Set sets or adds.
 	Count int
-	// At Deadline the semaphore stops waiting for the reply. After Latest the reply has no more use: until then, the
-	// reply to a Renew may come late.
-	Deadline, Latest Instant
+	// Deadline is the time at which the semaphore stops waiting for the reply.
+	Deadline Instant
+	// Latest is the time until which the reply to a Renew may come late. After it the reply has no use.
+	Latest Instant
 }
 
 // SetMode is how a Set sets the number of permits; expirable_set.lua says what each mode means.
@@ -59,13 +62,14 @@ const (
 type Result struct {
 	// Missing says, for an Acquire, that no number of permits is set.
 	Missing bool
-	// Served is the number of an Acquire's requests that got their permits. Wait is the time until the next permit
-	// expires; negative if none does. For a Restore, it is the time that the Restore must wait.
+	// Served is the number of an Acquire's requests that got their permits.
 	Served int
-	Wait   time.Duration
-	// Valid says, for each hold of a Release and each permit of a Renew, whether it was taken until then. Receivers is
-	// the number of clients that have heard of a Release.
-	Valid     []bool
+	// Wait is the time until the next permit expires; negative if none does. For a Restore, it is the time that the Restore
+	// must wait.
+	Wait time.Duration
+	// Valid says, for each hold of a Release and each permit of a Renew, whether it was taken until then.
+	Valid []bool
+	// Receivers is the number of clients that have heard of a Release.
 	Receivers int
 	// Done says, for a Set, that the number was set, or the semaphore deleted.
 	Done bool
@@ -86,7 +90,7 @@ func (s *Semaphore) grant(req *Request, h hold, handedOff bool) {
 	h.id, h.owner, h.ref, h.shown = req.ID, req.Owner, req.Ref, req.Shown
 	h.unwatched = req.Unwatched
 	if req.MaxHold > 0 {
-		h.ends = s.now + req.MaxHold
+		h.maxEnd = s.now + req.MaxHold
 	}
 	s.holds = append(s.holds, &h)
 	s.noteEnd(&h)

@@ -22,7 +22,7 @@ func (s *Semaphore) endExpiredHolds() {
 		}
 		reason, detail := machine.Expired, "no renewal was made in time: the process was stopped, asleep or too busy"
 		switch {
-		case h.ends != 0 && s.now >= h.ends:
+		case h.maxEnd != 0 && s.now >= h.maxEnd:
 			reason, detail = machine.MaxHold, "the hold has reached its max hold"
 		case h.fixed, h.leaseEnd != 0 && s.now >= h.leaseEnd:
 			detail = "its fixed lease is over"
@@ -77,6 +77,7 @@ func (s *Semaphore) remove(h *hold) {
 	s.effects.Add(machine.Effect{Kind: machine.HoldEnded, Ref: h.ref})
 }
 
+// giveBack has permits given back in Redis.
 func (s *Semaphore) giveBack(b giveBack) {
 	b.answerBy = s.now + s.cfg.TryTime()
 	b.until += s.cfg.CallTimeout // the command that set the expiry came later than it was sent

@@ -23,7 +23,7 @@ func (s *Semaphore) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 	case left >= d:
 		s.effects.Answer(ref, machine.Answer{Kind: machine.Ensured, Until: h.end()})
 		return
-	case h.fixed || h.ends != 0 && h.ends-s.now < d || h.leaseEnd != 0 && h.leaseEnd-s.now < d:
+	case h.fixed || h.maxEnd != 0 && h.maxEnd-s.now < d || h.leaseEnd != 0 && h.leaseEnd-s.now < d:
 		why = fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", left)
 	case d > maxLeft:
 		why = fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, maxLeft)

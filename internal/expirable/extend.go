@@ -7,8 +7,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// An extension gives a permit another lease, which begins now: a fixed one, or that of the watchdog. It is not under way
-// together with a renewal of the permit, and is sent once. If it may bring the expiry forward, the trust in the permit
+// An extension gives a permit another lease, which begins now: a fixed lease, or the lease of the watchdog. It is not under
+// way together with a renewal of the permit, and is sent once. If it may bring the expiry forward, the trust in the permit
 // is shortened before it is sent, and stays so whatever becomes of it. It lengthens the trust only when Redis has
 // confirmed it.
 
@@ -29,7 +29,7 @@ func (s *Semaphore) sendExtension(e *extension, h *hold) {
 	if h.unanswered.MayCutShort(sent.sets) { // the watchdog may keep the permit nevertheless
 		sent.sets, sent.fixed = s.cfg.Watchdog, false
 	}
-	switch detail := machine.CannotExtend(e.lease, s.now, h.ends, h.unwatched); {
+	switch detail := machine.CannotExtend(e.lease, s.now, h.maxEnd, h.unwatched); {
 	case detail != "":
 		s.answerExtension(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: detail})
 		return
@@ -57,7 +57,7 @@ func (s *Semaphore) sendExtension(e *extension, h *hold) {
 // shorten ends the trust in a permit no later than an extension does.
 func (s *Semaphore) shorten(h *hold, e *extension) {
 	again := *h
-	again.sentAt = s.now // no reply to an earlier renewal counts any more
+	again.sentAt = s.now // replies to earlier renewals do not count from now on
 	again.longest = max(h.takenUntil(), s.now+e.sets)
 	if until := trust(s.now, e.sets); until < h.until {
 		again.until = until
@@ -81,7 +81,7 @@ func (s *Semaphore) changeLease(h, by *hold) {
 	}
 }
 
-// extensionReplied handles the reply to an extension, and reports whether it is one.
+// extensionReplied handles the reply to an extension, and reports whether the reply is to one.
 func (s *Semaphore) extensionReplied(seq uint64, r Result) bool {
 	i := slices.IndexFunc(s.extensions, func(e *extension) bool { return e.sets != 0 && e.seq == seq })
 	if i < 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// releaseBatch bounds of how many holds one command gives back the permits; the reply has a bit for each. Together they
+// releaseBatch bounds the number of holds whose permits one command gives back; the reply has a bit for each. Together they
 // have at most machine.MaxTogether permits.
 const releaseBatch = 32
 

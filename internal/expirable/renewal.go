@@ -7,8 +7,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// renew makes the watchdog renew its permits. If they are more than machine.MaxTogether, those with the oldest leases are
-// first.
+// renew makes the watchdog renew its permits if they are due. If they are more than machine.MaxTogether, the permits with the
+// oldest leases are first.
 func (s *Semaphore) renew() {
 	if s.renewAt == 0 || s.now < s.renewAt {
 		return
@@ -44,22 +44,22 @@ func (s *Semaphore) watched() (all []*hold) {
 	return all
 }
 
-// renewBy makes the watchdog renew a permit by then.
+// renewBy makes the watchdog renew its permits at that time, or earlier.
 func (s *Semaphore) renewBy(at Instant) {
 	if s.renewAt == 0 || at < s.renewAt {
 		s.renewAt = at
 	}
 }
 
-// renewalOverdue makes another renewal due, because the reply to the last is late. The process may be too busy to read
-// it, and the next reply would be late as well, so a late one still counts.
+// renewalOverdue makes another renewal due, because the reply to the last renewal is late. The process may be too busy to
+// read replies, and the next reply would be late as well, so a late reply still counts.
 func (s *Semaphore) renewalOverdue(f machine.Failure) {
 	o := op{seq: s.renewal.seq, sentAt: s.renewal.sentAt, holds: s.renewal.holds}
 	s.earlier = machine.AddUnanswered(s.earlier, o)
 	s.notRenewed(f)
 }
 
-// renewalLate handles the late reply to a renewal. A failure changes nothing, since it has been sent again.
+// renewalLate handles the late reply to a renewal. A failure changes nothing, since the renewal has been sent again.
 func (s *Semaphore) renewalLate(i int, r Result) {
 	o := s.earlier[i]
 	if r.Err != nil {

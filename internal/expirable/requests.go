@@ -45,8 +45,8 @@ func (s *Semaphore) Release(now Instant, r machine.Release) {
 	}
 }
 
-// meant returns the hold that a request is about: the first of the owner or, if that is 0 or has none, the one with that
-// id. It comes before begin, which may grant the owner another.
+// meant returns the hold that a request is about: the first hold of the owner or, if the owner is 0 or has none, the hold with
+// that id. It comes before begin, which may grant the owner another hold.
 func (s *Semaphore) meant(id uint64, owner machine.Owner) uint64 {
 	for _, h := range s.holds {
 		if owner != 0 && h.owner == owner {
@@ -83,7 +83,7 @@ func (s *Semaphore) Extend(now Instant, id uint64, owner machine.Owner, lease ti
 		s.refuseOver(id, ref, machine.NotDone)
 		return
 	}
-	if why := machine.CannotExtend(lease, s.now, h.ends, h.unwatched); why != "" {
+	if why := machine.CannotExtend(lease, s.now, h.maxEnd, h.unwatched); why != "" {
 		s.effects.Refuse(ref, machine.NotDone, machine.Invalid, why)
 		return
 	}

@@ -15,11 +15,11 @@ type Instant = machine.Instant
 // Deadline and Ref of machine.Request have the same meaning here.
 type Request struct {
 	machine.Request
-	// Random makes the ids unique of the permits that are taken from Redis for the request.
+	// Random makes the ids of the permits unique that are taken from Redis for the request.
 	Random machine.PermitID
-	// Count is the number of permits that it wants, all or none; from 1 to machine.MaxTogether.
+	// Count is the number of permits that the request wants, all or none; from 1 to machine.MaxTogether.
 	Count int
-	// Shown: others get to know the ids, so the permits are not handed off.
+	// Shown says that others get to know the ids, so the permits are not handed off.
 	Shown bool
 	// Total is the number of all permits, which is set if there is none; 0 if the request does not say.
 	Total int
@@ -36,31 +36,39 @@ type Semaphore struct {
 	cfg     *machine.Config
 	now     Instant
 	closing bool
-	// seq numbers what is sent, so that a reply finds its command; number is that of the last
-	// command that Redis carries out once.
-	seq, number uint64
-	// mayArrive: a numbered command, or a copy of it, may still arrive.
+	// seq numbers what is sent, so that a reply finds its command.
+	seq uint64
+	// number is the number of the last command that Redis carries out once.
+	number uint64
+	// mayArrive says that a numbered command, or a copy of it, may still arrive.
 	mayArrive bool
 
 	queue requestqueue.Queue[*Request]
-	// reserved is the first of the queue at the last Acquire if it wants several permits: Redis may reserve those that are free
-	// for it, until reservedUntil unless it asks again. 0 if there is none.
-	reserved      uint64
+	// reserved is the first request of the queue at the last Acquire, if it wants several permits: Redis may reserve free
+	// permits for it. 0 if there is none.
+	reserved uint64
+	// reservedUntil is the time until which Redis reserves them unless it is asked again.
 	reservedUntil Instant
 	holds         []*hold
 	// nextEnd is not later than the first end of a hold; 0 if there is none. See doc.go.
 	nextEnd Instant
-	// main is the numbered command under way, and renewal the watchdog's beside it. earlier are tries of renewal before the last
-	// whose replies may still arrive. extensions are other leases for single permits, which wait or are under way.
-	main, renewal op
+
+	// main is the numbered command under way.
+	main op
 	// after is the kind of the last numbered command.
-	after      CommandKind
-	earlier    []op
+	after CommandKind
+	// renewal is the command of the watchdog, beside main.
+	renewal op
+	// earlier are the tries of renewal before the last whose replies may still arrive.
+	earlier []op
+	// extensions are other leases for single holds, which wait or are under way.
 	extensions []*extension
-	// back are the permits to give back, from backAt on, and sets the requests to set the number of permits.
-	back   []giveBack
+	// back are the permits to give back.
+	back []giveBack
+	// backAt is the time from which they are given back.
 	backAt Instant
-	sets   []set
+	// sets are the requests to set the number of permits.
+	sets []set
 
 	// renewAt is the time at which the watchdog renews; 0 if it has nothing to renew.
 	renewAt Instant
@@ -72,7 +80,7 @@ type Semaphore struct {
 	turn machine.Turn
 	wait waiting
 	sub  machine.Subscription
-	// lost are the holds that were lost last, to explain it to a late Release.
+	// lost are the holds that were lost last. They explain the loss to a late Release.
 	lost machine.Losses
 
 	effects machine.Effects
@@ -87,27 +95,32 @@ type hold struct {
 	permits machine.Permits
 	owner   machine.Owner
 	ref     any
-	shown   bool
-	// fixed: the lease is not renewed. sentAt is the time of the last command that has set the expiry, and until the end
-	// of the trust in the permit.
-	fixed  bool
+	// shown says that others know the ids of its permits.
+	shown bool
+	// fixed says that the lease is not renewed.
+	fixed bool
+	// sentAt is the time of the last command that has set the expiry.
 	sentAt Instant
-	until  Instant
-	// ends is the end of its max hold, and leaseEnd that of a fixed lease which the watchdog renews; 0 if it has none.
-	ends, leaseEnd Instant
-	// unwatched: no death of an owner ends it.
+	// until is the end of the trust in the permits.
+	until Instant
+	// maxEnd is the end of its max hold; 0 for none.
+	maxEnd Instant
+	// leaseEnd is the end of a fixed lease which the watchdog renews; 0 for none.
+	leaseEnd Instant
+	// unwatched says that no death of an owner ends the hold.
 	unwatched bool
-	// unanswered is of commands about the permits, and longest the latest expiry that a command may have set. restored: a
-	// Restore may take them again after Redis has lost them.
+	// unanswered is the shortest lease that an unanswered command may still set.
 	unanswered machine.Unanswered
-	longest    Instant
-	restored   bool
+	// longest is the latest expiry that a command may have set.
+	longest Instant
+	// restored says that a Restore may take the permits again after Redis has lost them.
+	restored bool
 }
 
-// end returns the time until which the permit is trusted if it is not renewed.
+// end returns the time until which the permits are trusted if they are not renewed.
 func (h *hold) end() Instant {
 	end := h.until
-	for _, bound := range [...]Instant{h.ends, h.leaseEnd} {
+	for _, bound := range [...]Instant{h.maxEnd, h.leaseEnd} {
 		if bound != 0 {
 			end = min(end, bound)
 		}
@@ -115,65 +128,74 @@ func (h *hold) end() Instant {
 	return end
 }
 
-// takenUntil returns the latest time at which the permit is free again.
+// takenUntil returns the latest time at which the permits are free again.
 func (h *hold) takenUntil() Instant { return max(h.until, h.longest) }
 
 // giveBack are the permits of a hold that are to be given back in Redis.
 type giveBack struct {
 	permits machine.Permits
-	// ref is the request that awaits the release until answerBy; nil if there is none.
-	ref      any
+	// ref is the request that awaits the release; nil if there is none.
+	ref any
+	// answerBy is the time by which that request is answered.
 	answerBy Instant
-	// unknown: it is not known to be a permit of this process.
+	// unknown says that the permit is not known to be one of this process.
 	unknown bool
-	// yields: it is given back although a request waits here.
+	// yields says that the permits are given back although a request waits here.
 	yields bool
-	// until is the time at which it has expired, or from which tries have no use.
+	// until is the time at which the permits have expired, or from which tries have no use.
 	until Instant
-	// rejections counts the rejections since a try that may have freed the permit.
+	// rejections counts the rejections since a try that may have freed the permits.
 	rejections int
 }
 
-// extension is a request for another lease of a hold: lease is its length, 0 for the watchdog. It waits, or is sent,
-// until by. sets is the lease that its command sets, 0 before it is sent, and fixed says that it is not renewed.
+// extension is a request for another lease of a hold.
 type extension struct {
-	hold   uint64
-	lease  time.Duration
-	ref    any
+	hold uint64
+	// lease is the length of the lease; 0 for the lease of the watchdog.
+	lease time.Duration
+	ref   any
+	// by is the time until which the request waits, or its reply is awaited.
 	by     Instant
 	seq    uint64
 	sentAt Instant
-	sets   time.Duration
-	fixed  bool
+	// sets is the lease that its command sets; 0 before it is sent.
+	sets time.Duration
+	// fixed says that the watchdog does not renew that lease.
+	fixed bool
 	// ensures is the time until which an Ensure needs the permit; 0 for an Extend.
 	ensures Instant
 }
 
-// set is a request to set the number of permits. It is answered by until.
+// set is a request to set the number of permits.
 type set struct {
 	mode  SetMode
 	count int
 	ref   any
+	// until is the time by which the request is answered.
 	until Instant
 }
 
 // waiting is what is known while a request waits.
 type waiting struct {
-	// nextAt is the time of the next try if no message comes before. refused: there were not enough
-	// permits. refusalIsStale: a message came while an acquire was under way.
-	nextAt         Instant
-	refused        bool
+	// nextAt is the time of the next try if no message comes before.
+	nextAt Instant
+	// refused says that there were not enough permits.
+	refused bool
+	// refusalIsStale says that a message came while an acquire was under way.
 	refusalIsStale bool
-	// defers: no message brings the next try forward.
+	// defers says that no message brings the next try forward.
 	defers bool
-	tries  int
-	// lastErr is the error of the last try, or what it waits for; "" if too few permits are free. lastReason is the reason.
-	lastErr    string
+	// tries counts the tries that have failed since the last one that did not.
+	tries int
+	// lastErr is the error of the last try, or what the process waits for; "" if too few permits are free.
+	lastErr string
+	// lastReason is the reason of a refusal with lastErr.
 	lastReason machine.Reason
 	// unset is the id of the last request that waited when an Acquire was sent that found no number of permits.
 	unset uint64
 }
 
+// holdByID returns the hold with that id; nil if there is none.
 func (s *Semaphore) holdByID(id uint64) *hold {
 	if i := slices.IndexFunc(s.holds, func(h *hold) bool { return h.id == id }); i >= 0 {
 		return s.holds[i]
@@ -209,6 +231,7 @@ func (s *Semaphore) setting() int {
 	return 0
 }
 
+// lease returns the lease that a request gets.
 func (s *Semaphore) lease(req *Request) time.Duration {
 	if req.Lease > 0 {
 		return req.Lease

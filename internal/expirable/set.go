@@ -98,8 +98,8 @@ func (s *Semaphore) restoreFailed(r Result, reason machine.Reason, detail string
 	s.wait.tries++
 }
 
-// answerSet answers the first of the sets, whose command is over. If it has failed, the next set comes before an Acquire,
-// which may need it.
+// answerSet answers the first of the sets, whose command is over. If the command has failed, the next set comes before an
+// Acquire, which may need it.
 func (s *Semaphore) answerSet(a machine.Answer) {
 	if a.Kind == machine.NotDone {
 		s.after = 0

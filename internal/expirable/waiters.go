@@ -34,7 +34,7 @@ func (s *Semaphore) tryUnreserved() {
 	}
 }
 
-// mayTry reports whether an Acquire is due: for the requests that wait or, if none does, to have no more permits reserved.
+// mayTry reports whether an Acquire is due: for the requests that wait or, if none does, to end a reservation.
 func (s *Semaphore) mayTry() bool {
 	if s.queue.Len() == 0 {
 		return s.reserved != 0 && (s.wait.tries == 0 || s.now >= s.wait.nextAt)

@@ -22,11 +22,11 @@ type process struct {
 	record  record
 }
 
-// record is that of a process's last command. gone: Redis does not have it any more.
+// record is what Redis remembers of a process's last command.
 type record struct {
 	number uint64
 	reply  Result
-	gone   bool
+	gone   bool // Redis has forgotten it
 }
 
 // client is a caller with a want. Its permits are good until then, as the grant or the last renewal says; robbed says

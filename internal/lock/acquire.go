@@ -124,8 +124,8 @@ func (l *Lock) attemptFailed(o op, r Result) {
 	l.wait.tries++
 }
 
-// refuseAfter refuses the requests that the failure of an acquire concerns. If it draws tokens, its permanent
-// error may be that of their counter, which does not concern requests without a token.
+// refuseAfter refuses the requests that the failure of an acquire concerns. If the acquire draws tokens, a permanent error
+// may come from their counter, which does not concern requests without a token.
 func (l *Lock) refuseAfter(o op, r Result, concerns func(*waiter) bool) {
 	reason, detail := r.Why()
 	if !r.Transient && o.draws > 0 {

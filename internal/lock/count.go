@@ -6,7 +6,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// wanted are the counts that Redis should have. A writer does not become a reader while an unanswered command might
+// wanted returns the counts that Redis should have. A writer does not become a reader while an unanswered command might
 // make it a writer again: that would end its hold.
 func (l *Lock) wanted(h *holds) counts {
 	c := h.wanted()
@@ -40,7 +40,7 @@ func (l *Lock) countCommand(o *op, c *Command) {
 	}
 }
 
-// countLease is the TTL to set when the counts change: the watchdog's, or the rest of a fixed lease, unless a
+// countLease returns the TTL to set when the counts change: the watchdog's, or the rest of a fixed lease, unless a
 // re-entry asks for more or a reader joins. It never shortens a trusted lease: one that was fixed may be longer
 // than the watchdog's.
 func (l *Lock) countLease(req *waiter, joins bool) time.Duration {

@@ -9,11 +9,12 @@ import (
 
 // After a turn, a process leaves the lock to others for a while.
 
-// deferral leaves the lock to others: the process does not try before deferUntil, or before turns messages
-// that the lock was released.
+// deferral leaves the lock to others for some time, or until messages have come that the lock was released.
 type deferral struct {
-	cause      deferralCause
-	turns      int
+	cause deferralCause
+	// turns is the number of messages that end it.
+	turns int
+	// deferUntil is the time before which the process does not try.
 	deferUntil machine.Instant
 }
 

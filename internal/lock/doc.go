@@ -27,7 +27,7 @@
 //	when the command that set the TTL was sent + TTL − margin
 //
 // on the process's own clock; it does not matter when the reply came. That clock counts the time
-// the machine sleeps, as the lease does. The margin (see Margin) allows for clocks that run at
+// the machine sleeps, as the lease does. The margin (see machine.Margin) allows for clocks that run at
 // different speeds. Every event first compares the clock with this end, so after it no hold is
 // granted, and none is released as if it were valid.
 //
@@ -44,8 +44,8 @@
 //
 // A hold may get another lease (Extend), longer or shorter. The command for that is the main one, is not under way
 // together with a renewal, and is sent once. If it may shorten the TTL, the trust is shortened before it is sent; it is
-// lengthened only by the reply. While an unanswered command may still shorten a lease of some length (lease.unanswered), none
-// of that length is trusted.
+// lengthened only by the reply. While an unanswered command may still shorten a lease of some length (lease.unanswered), no
+// lease of that length is trusted.
 //
 // Redis cannot delay a release by refusing another change. Re-entries and partial releases change
 // the hold count one after another. While Redis refuses such a change, the release of the last hold
@@ -132,9 +132,9 @@
 // # A queue in Redis
 //
 // For the order of arrival across all processes (redisOrder), every waiter has a term of its own from
-// the start, and a queue entry under it. One command, SyncQueue, synchronises the queue in Redis with
-// that of the process: it adds new entries, removes those of waiters that have left, confirms that the others are
-// alive, releases the hold that has ended, and takes the lock for the waiter that is next. It is
+// the start, and a queue entry under it. One command, SyncQueue, synchronises the queue in Redis with the queue of the
+// process: it adds new entries, removes the entries of waiters that have left, confirms that the other waiters are
+// alive, releases the hold that has ended, and takes the lock for the waiter that is next. SyncQueue is
 // safe to send at any time and any number of times.
 //
 // Redis may carry out the commands of a process in another order than they were sent, and the order of

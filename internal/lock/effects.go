@@ -30,9 +30,9 @@ type Command struct {
 	Seq  uint64
 	// Term is the number in the owner field; for SyncQueue, the term to release, or 0.
 	Term uint64
-	// Count and Shared are the hold counts to set, exclusive and shared. A Release with 0 for
-	// both frees the lock.
-	Count  int
+	// Count is the exclusive hold count to set. A Release with 0 for it and for Shared frees the lock.
+	Count int
+	// Shared is the shared hold count to set.
 	Shared int
 	Mode   machine.Mode
 	Lease  time.Duration
@@ -43,17 +43,19 @@ type Command struct {
 	Entry Entry
 	// Notified says that the process was notified of a release since the lock was left to foreign clients.
 	Notified bool
-	// Tokens is the number of fencing tokens to draw. They must be higher than Above: for each counter, the highest
-	// that the lock has had. It is empty before the first.
+	// Tokens is the number of fencing tokens to draw.
 	Tokens int64
-	Above  []int64
-	// Entries are the waiters, in order. Take lets SyncQueue take the lock. Without it, new entries join the queue
-	// only while the term Behind holds the lock, if that is not 0. The other entries of this process up to the
-	// term Top leave the queue in Redis.
+	// Above has, for each counter, the highest token that the lock has had; the drawn tokens must be higher. It is empty
+	// before the first.
+	Above []int64
+	// Entries are the waiters, in order.
 	Entries []QueueEntry
-	Take    bool
-	Behind  uint64
-	Top     uint64
+	// Take lets SyncQueue take the lock.
+	Take bool
+	// Behind is the term that must hold the lock for new entries to join the queue without Take; 0 for no such condition.
+	Behind uint64
+	// Top is the highest term of this process's entries. The entries up to it that are not among Entries leave the queue.
+	Top uint64
 	// Owners are the owners that a ForceRelease is meant for; nil means those that hold the lock when Redis is
 	// asked, and the owner of Term, if that is not 0.
 	Owners []string
@@ -61,8 +63,10 @@ type Command struct {
 	Forced bool
 	// Immediate sends a Renew at once, without waiting for others in the same script.
 	Immediate bool
-	// The wait for the reply ends at Deadline. A late reply to a Renew is useful until Latest.
-	Deadline, Latest machine.Instant
+	// Deadline is the time at which the wait for the reply ends.
+	Deadline machine.Instant
+	// Latest is the time until which a late reply to a Renew is useful.
+	Latest machine.Instant
 	// MaxTTL is the longest time, from now, that a key of this term may exist in Redis, even if a command arrives late.
 	// It bounds the cleanup; no script gets it. It is not an Instant, since each system of a
 	// RedLock has its own clock.
@@ -104,9 +108,10 @@ type Result struct {
 	WasHeld bool
 	// TTL is, for Refused, the rest of the other owner's lease; negative: no TTL.
 	TTL time.Duration
-	// Holder is, for Refused, the owner field; OwnTerm is its term if it is this system's own,
-	// otherwise 0. For SyncQueue, Done says that OwnTerm has taken the lock.
-	Holder  string
+	// Holder is, for Refused, the owner field.
+	Holder string
+	// OwnTerm is the term of that owner if it is this System's own, otherwise 0. For SyncQueue, Done says that OwnTerm has
+	// taken the lock.
 	OwnTerm uint64
 	// Tokens are the highest tokens drawn, one per counter.
 	Tokens []int64

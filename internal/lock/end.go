@@ -45,7 +45,7 @@ func (l *Lock) lose(reason machine.Reason, detail string, clean bool) {
 	l.afterRelease()
 }
 
-// loseByResult ends a lease that Redis does not have any more.
+// loseByResult ends a lease that Redis has lost, or has given to another owner.
 func (l *Lock) loseByResult(r Result) {
 	if r.Taken || r.Outcome == Refused {
 		l.lose(machine.Taken, "the key belongs to another owner now", l.features.Parts)

@@ -8,24 +8,25 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// An extension gives a hold another lease, which begins now: a fixed one, or that of the watchdog. It may be longer or
+// An extension gives a hold another lease, which begins now: a fixed lease, or the lease of the watchdog. It may be longer or
 // shorter than what is left, and Redis may carry it out late. So it is not under way together with another command that
 // sets the TTL, and is sent once. If it may shorten the TTL, the trust in the lease is shortened before it is sent, and
 // stays so whatever becomes of it. It lengthens the trust only when Redis has confirmed it.
 //
 // Of readers that share a lease, the watchdog renews it for all. A fixed lease of one of them is kept in memory then.
 
-// extension is a request for another lease of a hold: lease is its length, 0 for the watchdog. It is refused if it has
-// not begun by then.
+// extension is a request for another lease of a hold.
 type extension struct {
-	hold  uint64
+	hold uint64
+	// lease is the length of the lease; 0 for the lease of the watchdog.
 	lease time.Duration
 	ref   any
-	by    machine.Instant
+	// by is the time at which the request is refused if its command has not been sent.
+	by machine.Instant
 }
 
-// Extend gives a hold a fixed lease that begins now, or for 0 the lease of the watchdog. The hold is that of the owner,
-// or, if the owner is 0 or has none, the one with that id.
+// Extend gives a hold a fixed lease that begins now, or for 0 the lease of the watchdog. It is the hold of the owner or, if
+// the owner is 0 or has none, the hold with that id.
 func (l *Lock) Extend(now machine.Instant, id uint64, owner machine.Owner, lease time.Duration, ref any) {
 	if h := l.holds.byOwner(owner); h.id != 0 { // as for Release
 		id = h.id
@@ -53,8 +54,8 @@ func (h *hold) cannotHave(lease time.Duration, now machine.Instant) string {
 	return machine.CannotExtend(lease, now, h.maxEnd, h.unwatched)
 }
 
-// nextExtension starts an extension, and reports whether it has done something. One of a hold that is being released is
-// left to the release.
+// nextExtension starts an extension, and reports whether it has done something. The extension of a hold that is being
+// released is left to the release.
 func (l *Lock) nextExtension() bool {
 	if len(l.extensions) == 0 || l.renewal.InFlight {
 		return false
@@ -182,7 +183,7 @@ func (l *Lock) failLeaseRequests(id uint64, reason machine.Reason, detail string
 	}
 }
 
-// expireLeaseRequests refuses those that have waited for too long.
+// expireLeaseRequests refuses the requests about leases that have waited for too long.
 func (l *Lock) expireLeaseRequests() {
 	l.ensures = failIf(l, l.ensures, func(e ensure) bool { return l.now >= e.by }, machine.Unavailable,
 		"Redis has not renewed the lease in time")

@@ -40,13 +40,18 @@ type hold struct {
 	owner machine.Owner
 	ref   any
 	counts
-	// leaseEnd is the end of its fixed lease, and maxEnd that of its max hold; 0 for none. Renewals of the lease do
-	// not change them.
-	leaseEnd, maxEnd machine.Instant
-	// keepUntil is the end of its minimum time, and keepAgainUntil that of its re-entries alone; 0 for none.
-	keepUntil, keepAgainUntil machine.Instant
-	// ownerDied: its owner has died, and its release is on its way. unwatched: no death of an owner ends it.
-	ownerDied, unwatched bool
+	// leaseEnd is the end of its fixed lease, which no renewal changes; 0 for none.
+	leaseEnd machine.Instant
+	// maxEnd is the end of its max hold; 0 for none.
+	maxEnd machine.Instant
+	// keepUntil is the end of its minimum time; 0 for none.
+	keepUntil machine.Instant
+	// keepAgainUntil is the end of the minimum time of its re-entries alone; 0 for none.
+	keepAgainUntil machine.Instant
+	// ownerDied says that its owner has died, and its release is on its way.
+	ownerDied bool
+	// unwatched says that no death of an owner ends the hold.
+	unwatched bool
 
 	tokens []int64
 }
@@ -54,7 +59,7 @@ type hold struct {
 // fixed reports whether the hold has a fixed lease.
 func (h *hold) fixed() bool { return h.leaseEnd != 0 }
 
-// end is the hold's own end; 0 if it lasts as long as the lease.
+// end returns the hold's own end; 0 if it lasts as long as the lease.
 func (h *hold) end() machine.Instant {
 	if h.leaseEnd == 0 || h.maxEnd == 0 {
 		return max(h.leaseEnd, h.maxEnd)
@@ -151,7 +156,7 @@ func (h *holds) remove(id uint64) {
 	}
 }
 
-// wanted are the counts that Redis should have. Holds that share the lease count as one there, and their
+// wanted returns the counts that Redis should have. Holds that share the lease count as one there, and their
 // re-entries are added.
 func (h *holds) wanted() counts {
 	var c counts

@@ -27,23 +27,23 @@ func (l *Lock) noteUnanswered(o *op) {
 	}
 }
 
-// unansweredTake is an unanswered command which may still take the key, or add an entry to the wait queue.
+// unansweredTake is an unanswered command which may still take the key, or add an entry to the wait queue, for a term.
 type unansweredTake struct {
 	seq, term uint64
 	lease     time.Duration
 }
 
-// noteTake remembers such a command. A fair lock has its terms, which are 0 here, taken care of by the next command
-// about its queue.
+// noteTake remembers an unansweredTake. The terms of a fair lock are 0 here: the next command about its queue takes care of
+// them.
 func (l *Lock) noteTake(o *op, term uint64) {
 	if term != 0 {
 		l.takes = machine.AddUnanswered(l.takes, unansweredTake{o.seq, term, o.lease})
 	}
 }
 
-// handleLateReply handles the reply to a command that was not awaited any more. If it has taken the key for a term
-// that is over, the key is released: no process would know that it holds it. The entry of such a term is removed: the
-// lock would be transferred to it.
+// handleLateReply handles a reply that nothing awaits. If the command has taken the key for a term that is over, the key is
+// released: no process would know that it holds the key. The entry of such a term is removed: the lock would be transferred
+// to it.
 func (l *Lock) handleLateReply(seq uint64, r Result) {
 	i := slices.IndexFunc(l.takes, func(t unansweredTake) bool { return t.seq == seq })
 	if i < 0 {
@@ -72,7 +72,7 @@ func (l *Lock) noteTTL(o op) {
 	}
 }
 
-// leaseLeft is the rest of the TTL in Redis, as far as the process knows.
+// leaseLeft returns the rest of the TTL in Redis, as far as the process knows.
 func (l *Lock) leaseLeft() time.Duration {
 	return max(l.lease.until+machine.Margin(l.lease.length)-l.now, time.Millisecond)
 }
@@ -82,7 +82,7 @@ func (l *Lock) hasTimeLeft() bool {
 	return l.lease.until-l.now > min(l.lease.length, l.cfg.Watchdog)/3
 }
 
-// holdUntil is the end of a hold's validity without a renewal.
+// holdUntil returns the end of a hold's validity without a renewal.
 func (l *Lock) holdUntil(h hold) machine.Instant {
 	if end := h.end(); end != 0 {
 		return min(end, l.lease.until)
@@ -93,7 +93,7 @@ func (l *Lock) holdUntil(h hold) machine.Instant {
 // longestTTL returns the time until which a key of this lease may be in Redis, even if a command arrives late.
 func (l *Lock) longestTTL() machine.Instant { return l.now + l.maxTTL() }
 
-// maxTTL is the time from now until longestTTL.
+// maxTTL returns the time from now until longestTTL.
 func (l *Lock) maxTTL() time.Duration {
 	return max(l.cfg.Watchdog, l.lease.length, l.lease.longest, l.order.longestWaiting())
 }

@@ -5,7 +5,7 @@ import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 // A lease may linger in the process after its last hold, for Config.Linger: the next request of the process then needs no
 // command. The first process that waits, and every one that tries, asks the process of the holder for the lock, which
 // then releases it at once. So the lease lingers only if the wait queue was empty when it was taken. A client that does not
-// ask, or whose message gets lost, waits until lingerUntil at most: no use of the lease puts that off.
+// ask, or whose message gets lost, waits until lingerUntil at most: no use of the lease puts lingerUntil off.
 
 // noteAlone begins the time in which the lease may linger; o has taken the lease.
 func (l *Lock) noteAlone(o op, r Result) {

@@ -26,13 +26,13 @@ type Features struct {
 	// Tokens is the number of the lock's token counters. A hold draws from each of them if its
 	// request is fenced.
 	Tokens int
-	// Fair: one queue in Redis has the waiters of all processes, and decides which is next.
+	// Fair says that one queue in Redis has the waiters of all processes, and decides which is next.
 	Fair bool
-	// Shares: the lock can be held in Shared mode.
+	// Shares says that the lock can be held in Shared mode.
 	Shares bool
-	// WaitQueue: processes have a wait queue in Redis, and transfer the lock to each other.
+	// WaitQueue says that processes have a wait queue in Redis, and transfer the lock to each other.
 	WaitQueue bool
-	// Parts: the lock consists of several. When one of them is lost, the others may still have
+	// Parts says that the lock consists of several locks. When one of them is lost, the others may still have
 	// to be released.
 	Parts bool
 }
@@ -52,25 +52,26 @@ type Lock struct {
 	nextTerm uint64
 	phase    phase
 	closing  bool
-	// ownersMayRepeat: an owner may have several requests in the queue.
+	// ownersMayRepeat says that an owner may have several requests in the queue.
 	ownersMayRepeat bool
-	// suspected: the key may have been taken away, and no command was sent since that can reveal it.
+	// suspected says that the key may have been taken away, and no command was sent since that can reveal it.
 	suspected bool
-	// ownsWork: no other copy of the lock has the same work.
+	// ownsWork says that no other copy of the lock has the same work.
 	ownsWork bool
 	// staleBefore is the last command before the last suspicion. A transfer that names it, or an earlier
 	// one, may come from a server that is no longer the master.
 	staleBefore uint64
 
-	// seen are the highest tokens that the lock has had, one per counter; spent counts the tokens of the
-	// last turns.
-	seen  []int64
+	// seen are the highest tokens that the lock has had, one per counter.
+	seen []int64
+	// spent counts the tokens of the last turns.
 	spent spending
 
 	lease lease
 	holds holds
-	// queue has the waiting requests, and order decides which of them is next.
+	// queue has the waiting requests.
 	queue requestqueue.Queue[*waiter]
+	// order decides which of them is next.
 	order order
 	// lastOwner is the highest owner seen.
 	lastOwner machine.Owner
@@ -80,8 +81,9 @@ type Lock struct {
 	lost machine.Losses
 
 	effects machine.Effects
-	// buffer is memory for some effects and a command; freeCommand is that command, nil while it is in use.
-	buffer      *Buffer
+	// buffer is memory for some effects and a command.
+	buffer *Buffer
+	// freeCommand is the command in buffer; nil while it is in use.
 	freeCommand *Command
 }
 
@@ -110,28 +112,32 @@ type lease struct {
 	length time.Duration
 	// longest is the longest TTL that any command of this term has asked for, whether or not it succeeded.
 	longest time.Duration
-	// counts are the hold counts in Redis, and mode is the intended mode.
+	// counts are the hold counts in Redis.
 	counts counts
-	mode   machine.Mode
-	// fixed: the lease has a fixed end, and the watchdog does not renew it.
+	// mode is the intended mode.
+	mode machine.Mode
+	// fixed says that the lease has a fixed end, and the watchdog does not renew it.
 	fixed bool
 	// atRisk says that the last renewal has failed, and that the holders were warned.
 	atRisk machine.AtRisk
-	// transferred: another process has transferred the lock, and no hold is granted yet.
+	// transferred says that another process has transferred the lock, and no hold is granted yet.
 	transferred bool
-	// unansweredModes says, by mode, whether an unanswered command may still set that mode. unanswered is the shortest lease
-	// that such a command may still set: the term must not be used for a longer one.
+	// unansweredModes says, by mode, whether an unanswered command may still set that mode.
 	unansweredModes [2]bool
-	unanswered      machine.Unanswered
-	tokens          tokens
+	// unanswered is the shortest lease that such a command may still set: the term must not be used for a longer lease.
+	unanswered machine.Unanswered
+	tokens     tokens
 	// until is the end of trust: when the last command that set the TTL was sent, plus the TTL, less the
 	// margin. The time of the reply does not count.
-	until   machine.Instant
+	until machine.Instant
+	// renewAt is the time of the next renewal by the watchdog.
 	renewAt machine.Instant
-	// lingerUntil is the time until which the lease may linger without a hold; 0 if it may not. asked: another process
-	// wants it. lingering: it is without a hold now.
-	lingerUntil      machine.Instant
-	asked, lingering bool
+	// lingerUntil is the time until which the lease may linger without a hold; 0 if it may not.
+	lingerUntil machine.Instant
+	// asked says that another process wants the lease.
+	asked bool
+	// lingering says that the lease is without a hold now.
+	lingering bool
 	// turn is the time in which the process may hand the lease off to its own waiters.
 	turn machine.Turn
 	sealing
@@ -139,7 +145,7 @@ type lease struct {
 
 // sealing is what the lock knows of other processes that wait while its readers share the lease.
 type sealing struct {
-	// sealed: others wait, so no further reader may share the lease.
+	// sealed says that others wait, so no further reader may share the lease.
 	sealed bool
 	// recountAt is the time at which the process asks again whether others wait.
 	recountAt machine.Instant
@@ -161,29 +167,32 @@ type contest struct {
 	// nextAt is the time of the next try, unless a message comes before.
 	nextAt machine.Instant
 	traces traces
-	// refusalIsStale: a message came while an acquire was under way, so its refusal may be outdated.
+	// refusalIsStale says that a message came while an acquire was under way, so its refusal may be outdated.
 	refusalIsStale bool
-	// refused: a try was refused, so the lock subscribes to its channel.
+	// refused says that a try was refused, so the lock subscribes to its channel.
 	refused bool
 	deferral
+	// tries counts the tries that have failed since the last one that did not.
 	tries int
-	// The result of the last try. unconfirmed: too few replicas have the lease. At freeAt, the holder's lease ends; 0 if it
-	// has no end.
-	lastErr     string
+	// lastErr is the error of the last try; "" if it did not fail.
+	lastErr string
+	// unconfirmed says that too few replicas have the lease of the last try.
 	unconfirmed bool
-	holder      string
-	freeAt      machine.Instant
+	// holder is the owner that has the lock; "" if it is not known.
+	holder string
+	// freeAt is the time at which the holder's lease ends; 0 if it has no end.
+	freeAt machine.Instant
 }
 
 // traces are what the tries of a term may have left in Redis.
 type traces uint8
 
 const (
-	// untried: none was sent.
+	// untried: no try was sent.
 	untried traces = iota
-	// allRefused: all were refused. A refused try of a lock with parts releases what it took.
+	// allRefused: all tries were refused. A refused try of a lock with parts releases what it took.
 	allRefused
-	// mayRemain: one has failed, and may have been carried out all the same, or there may be an entry that is not in
+	// mayRemain: a try has failed, and may have been carried out all the same, or there may be an entry that is not in
 	// waiting.sent.
 	mayRemain
 )
@@ -198,14 +207,16 @@ type countChange struct {
 	mode    machine.Mode
 	request *waiter
 	ref     any
-	// At until, a partial release is answered, whether it is confirmed or not.
+	// until is the time at which a partial release is answered, whether it is confirmed or not.
 	until machine.Instant
 }
 
-// ensure is a request for a lease that is valid at least until a time. It is answered by another time.
+// ensure is a request for a lease that is valid for some time.
 type ensure struct {
-	hold  uint64
-	ref   any
+	hold uint64
+	ref  any
+	// until is the time until which the lease must be valid.
 	until machine.Instant
-	by    machine.Instant
+	// by is the time by which the request is answered.
+	by machine.Instant
 }

@@ -67,30 +67,35 @@ func init() {
 }
 
 // op is a command under way: it is sent, and sent again, until its outcome is known or does
-// not matter any more.
+// not matter.
 type op struct {
 	kind opKind
 	machine.Sending
 	seq    uint64
 	sentAt machine.Instant
-	// until ends the tries of a background op, the wait for a partial release, or that for an extension. A key that is
+	// until ends the tries of a background op, or the wait for a partial release or an extension. A key that is
 	// not kept for its minimum time has ended by then.
 	until machine.Instant
 
-	// The command sets the counts and the TTL of the lease of that term. For a forced release, term is that
-	// of the local holders that it has ended, or 0.
-	term   uint64
-	mode   machine.Mode
+	// term is the term whose lease the command sets. For a forced release, it is the term of the local holders that the
+	// release has ended, or 0.
+	term uint64
+	mode machine.Mode
+	// counts are the hold counts that the command sets.
 	counts counts
-	lease  time.Duration
-	fixed  bool
+	// lease is the TTL that the command sets.
+	lease time.Duration
+	// fixed says that the lease is not renewed.
+	fixed bool
 
-	// request is the request that gets a lease or a re-entry, ref is the request that awaits a release or an
-	// extension, and hold is the hold whose counts or lease change. newest is the id of the last waiter when the op began.
+	// request is the request that gets a lease or a re-entry.
 	request *waiter
-	ref     any
-	hold    uint64
-	newest  uint64
+	// ref is the request that awaits a release or an extension.
+	ref any
+	// hold is the hold whose counts or lease change.
+	hold uint64
+	// newest is the id of the last waiter when the op began.
+	newest uint64
 
 	particulars
 }
@@ -107,9 +112,9 @@ type particulars struct {
 	extends time.Duration
 	// keepUntil is the end of a minimum time.
 	keepUntil machine.Instant
-	// owners are the owners that a forced release is meant for, and keyEnds is the latest end of the key of the holds that
-	// it has ended.
-	owners  []string
+	// owners are the owners that a forced release is meant for.
+	owners []string
+	// keyEnds is the latest end of the key of the holds that a forced release has ended.
 	keyEnds machine.Instant
 }
 
@@ -168,12 +173,12 @@ func (l *Lock) retryLater(o *op, r Result) {
 	}
 }
 
-// backoff is the pause before a command about a lease of that length is sent again.
+// backoff returns the pause before a command about a lease of that length is sent again.
 func (l *Lock) backoff(tries int, lease time.Duration) time.Duration {
 	return l.jitter(machine.Backoff(tries, lease, lease/6))
 }
 
-// waitersBackoff is the pause before the next try to get a lease of that length. There is no lease yet
+// waitersBackoff returns the pause before the next try to get a lease of that length. There is no lease yet
 // that could end, so the pause may grow longer than the lease.
 func (l *Lock) waitersBackoff(tries int, lease time.Duration) time.Duration {
 	return l.jitter(machine.Backoff(tries, lease, l.cfg.Watchdog/6))
@@ -186,7 +191,7 @@ func (l *Lock) cleaning() bool {
 	return slices.ContainsFunc(l.background, func(o op) bool { return o.InFlight })
 }
 
-// opFor is a command that takes or sets a lease as a request wants it.
+// opFor returns a command that takes or sets a lease as a request wants it.
 func (l *Lock) opFor(kind opKind, req *waiter) op {
 	o := op{kind: kind, mode: req.Mode, counts: once(req.Mode), request: req, newest: l.queue.Last().ID}
 	o.lease, o.fixed = l.leaseOf(req)

@@ -117,7 +117,7 @@ func (l *Lock) reentryRefusal(h *hold, req *waiter) (machine.Reason, string) {
 	return 0, ""
 }
 
-// leaseFor is the shortest lease, in whole milliseconds, that is valid for d.
+// leaseFor returns the shortest lease, in whole milliseconds, that is valid for d.
 func leaseFor(d time.Duration) time.Duration {
 	return ((d+machine.Margin(0))*100/99 + time.Millisecond).Truncate(time.Millisecond)
 }

@@ -10,20 +10,21 @@ import (
 // redisOrder is the order of the waiters of all processes, in one queue in Redis. While the process
 // contends, its tries also list its waiters; at other times a command of its own does.
 type redisOrder struct {
-	// sentRevision is the revision of the local queue that was last sent; registered says that the queue in
-	// Redis may have entries of this process.
+	// sentRevision is the revision of the local queue that was last sent.
 	sentRevision uint64
-	registered   bool
-	// last is the number of the last command that listed the waiters. mustResend: it has failed, or Redis may carry out
-	// an earlier one after it, so the waiters have to be listed again. unanswered: one of them has got no reply, and may
-	// be carried out after the next.
-	last       uint64
+	// registered says that the queue in Redis may have entries of this process.
+	registered bool
+	// last is the number of the last command that listed the waiters.
+	last uint64
+	// mustResend says that this command has failed, or that Redis may carry out an earlier command after it, so the waiters
+	// have to be listed again.
 	mustResend bool
+	// unanswered says that a command that listed the waiters has got no reply, and may be carried out after the next.
 	unanswered bool
-	// overlapped: the last of them was under way together with an earlier one. If the last one takes the lock for a
+	// overlapped says that the last command was under way together with an earlier one. If the last one takes the lock for a
 	// waiter, the earlier one may add the waiter's entry again.
 	overlapped bool
-	// At nextAt, the process confirms again that the waiters are alive.
+	// nextAt is the time at which the process confirms again that the waiters are alive.
 	nextAt machine.Instant
 	// longestLease is the longest lease that was asked for by waiters that may be in the queue in Redis.
 	longestLease time.Duration
@@ -34,9 +35,10 @@ type redisOrder struct {
 	placed []uint64
 }
 
-// syncing is the command that only lists the waiters, and behind the term of the hold behind which it lists them.
+// syncing is the command that only lists the waiters.
 type syncing struct {
 	op
+	// behind is the term of the hold behind which it lists them.
 	behind uint64
 }
 
@@ -241,8 +243,8 @@ func (q *redisOrder) noteEmptied(l *Lock, seq uint64, entries int) {
 	}
 }
 
-// releaseOrphan releases what a command took for a waiter that had left. It comes before noteEmptied, after which the
-// longest lease of waiters is not known any more.
+// releaseOrphan releases what a command took for a waiter that had left. It comes before noteEmptied, which forgets the
+// longest lease of waiters.
 func (q *redisOrder) releaseOrphan(l *Lock, r Result) {
 	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term && l.waiterOf(r.OwnTerm) == nil {
 		l.cleanUpOwn(r)

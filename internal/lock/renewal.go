@@ -10,7 +10,7 @@ import (
 // renewal is the watchdog's command.
 type renewal struct {
 	op
-	// immediate: it is not batched with others.
+	// immediate says that the command is not batched with others.
 	immediate bool
 	// earlier are the tries whose replies are late. A late reply still counts, from the time at which its try was sent.
 	earlier []try
@@ -38,7 +38,7 @@ func (l *Lock) isRenewed() bool {
 	return l.main.kind != opExtend && (!l.lease.fixed || l.lease.mode == machine.Shared && l.main.kind != opCount)
 }
 
-// startRenewal sends a renewal. An immediate one is not batched with others.
+// startRenewal sends a renewal. An immediate renewal is not batched with others.
 func (l *Lock) startRenewal(immediate bool) {
 	l.renewal = renewal{
 		op: op{kind: opRenew, term: l.lease.term, counts: l.lease.counts, mode: l.lease.mode}, immediate: immediate,
@@ -82,7 +82,7 @@ func (l *Lock) checkSuspected() {
 }
 
 // retryOverdueRenewal schedules another try of a renewal whose reply is late. The process may be too busy to read
-// replies, and the next one would be late as well, so a late reply still counts.
+// replies, and the next reply would be late as well, so a late reply still counts.
 func (l *Lock) retryOverdueRenewal(r Result) {
 	o := &l.renewal
 	o.earlier = machine.AddUnanswered(o.earlier, try{o.seq, o.sentAt, o.lease})

@@ -24,7 +24,7 @@ type rig struct {
 	sent     []lock.Command // not answered yet
 	answered lock.Command   // answered last
 	output   []string
-	// detail is that of the last answer or notification that had one.
+	// detail is the last detail of an answer or a notification.
 	detail string
 }
 

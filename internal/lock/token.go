@@ -5,23 +5,28 @@ import "slices"
 // tokens are fencing tokens that Redis has given to a term and that its holds have not used yet, so a local
 // hand-off needs no command. Tokens of other processes are higher than these only when the term is over.
 type tokens struct {
-	// last is the last token of each counter's block, and left the number of tokens that are left of each.
+	// last is the last token of each counter's block.
 	last []int64
+	// left is the number of tokens that are left of each block.
 	left int64
-	// counterRegressed: none is left because the lock has had higher ones. The counter has lost some, as in a failover,
-	// and a transfer has drawn from it.
+	// counterRegressed says that no token is left because the lock has had higher ones. The counter has lost some, as in a
+	// failover, and a transfer has drawn from it.
 	counterRegressed bool
 }
 
 // maxTokens bounds how many are drawn at once.
 const maxTokens = 10000
 
-// spending counts the tokens of this turn: given to holds, and drawn. redrawn: they were drawn more than once,
-// which may have taken the rest of the turn. previous is the number that the turn before needed.
+// spending counts the tokens of this turn.
 type spending struct {
-	given, drawn int64
-	redrawn      bool
-	previous     int64
+	// given is the number of tokens that holds have got.
+	given int64
+	// drawn is the number of tokens that were drawn.
+	drawn int64
+	// redrawn says that tokens were drawn more than once, which may have taken the rest of the turn.
+	redrawn bool
+	// previous is the number that the turn before needed.
+	previous int64
 }
 
 // needed returns the number of tokens that this turn has needed so far; a turn that had to draw again would have used more.

@@ -12,8 +12,9 @@ import (
 type Entry struct {
 	// Term is the term under which the process waits.
 	Term uint64
-	// Mode is the mode that it wants, and Tokens the number of fencing tokens that a transfer draws for it.
-	Mode   machine.Mode
+	// Mode is the mode that the process wants.
+	Mode machine.Mode
+	// Tokens is the number of fencing tokens that a transfer draws for it.
 	Tokens int64
 	// TTL is the time that the entry lasts without being confirmed, and the length of a lease that is
 	// transferred to it. Processes may differ in it, and each trusts a transfer for its own TTL.
@@ -53,7 +54,7 @@ func (l *Lock) takeEntry(c *Command, term uint64) {
 	c.Entry = Entry{Term: term, Mode: first.Mode, Tokens: l.tokensToDraw(), TTL: l.cfg.TransferTTL()}
 }
 
-// poll is the longest time between two tries of a waiter. Its entry must be confirmed before it expires.
+// poll returns the longest time between two tries of a waiter. Its entry must be confirmed before it expires.
 func (l *Lock) poll() time.Duration {
 	if l.features.WaitQueue {
 		return l.cfg.EntryTimeout() / 2
@@ -65,7 +66,7 @@ func (l *Lock) poll() time.Duration {
 func (l *Lock) noteEntrySent(o *op, c *Command) {
 	sent := l.wait.sent
 	if o.kind == opYield {
-		sent = nil // the entry is that of another term
+		sent = nil // the entry belongs to another term
 	}
 	sent = sent[max(len(sent)-maxConfirmations+1, 0):]
 	l.wait.sent = append(slices.Clip(sent), confirmation{seq: o.seq, sentAt: o.sentAt, mode: c.Entry.Mode, tokens: c.Entry.Tokens})

@@ -6,9 +6,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// waiter is a request that waits, or is about to. Its term is that of its entry in a fair lock's queue, if it has one.
+// waiter is a request that waits, or is about to.
 type waiter struct {
 	machine.Request
+	// term is the term of its entry in a fair lock's queue, if it has one.
 	term uint64
 }
 
@@ -36,7 +37,7 @@ func (l *Lock) refuseTries(reason machine.Reason, detail string) {
 	}
 }
 
-// withdraw removes and returns the request with that id or, if id is 0, those of the owner.
+// withdraw removes and returns the request with that id or, if id is 0, the requests of the owner.
 func (l *Lock) withdraw(id uint64, owner machine.Owner) []*waiter {
 	matches := func(req *waiter) bool { return req.ID == id || id == 0 && owner != 0 && req.Owner == owner }
 	return append(l.queue.Withdraw(id, uint64(owner)), l.withdrawReentries(matches)...)
@@ -60,7 +61,7 @@ func (l *Lock) withdrawPending(match func(*waiter) bool) (all []*waiter) {
 	return all
 }
 
-// held is the answer to a request that only tries, and would have to wait.
+// held returns the answer to a request that only tries, and would have to wait.
 func (l *Lock) held() machine.Answer {
 	return machine.Answer{Kind: machine.NotGranted, Reason: machine.Held, TTL: l.wait.ttl(l), Detail: l.heldBy()}
 }
@@ -76,7 +77,7 @@ func (l *Lock) heldBy() string {
 	return "others wait for the lock already"
 }
 
-// ttl is the rest of the lease that the waiters wait for; negative if not known.
+// ttl returns the rest of the lease that the waiters wait for; negative if not known.
 func (w *waiting) ttl(l *Lock) time.Duration {
 	switch {
 	case l.holds.len() > 0:

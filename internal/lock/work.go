@@ -9,27 +9,29 @@ import (
 // work is what a lock needs only while a command is under way or a request waits for one. It is apart from the Lock,
 // since of the many locks that a process may hold, most have none of it.
 type work struct {
-	// main is the command under way about the lease itself, renewal the watchdog's, and sync that which only lists the
-	// waiters of a fair lock.
-	main    op
+	// main is the command under way about the lease itself.
+	main op
+	// renewal is the command of the watchdog.
 	renewal renewal
-	sync    syncing
+	// sync is the command that only lists the waiters of a fair lock.
+	sync syncing
 	// background are commands that do not concern the present term: releases of terms
 	// that are over, and forced releases.
 	background []op
 	// takes are the last unanswered commands which may still take the key.
 	takes []unansweredTake
-	// pendingCounts are changes of the counts that wait until main is free, ensures are the requests that
-	// wait for a renewal, and extensions those that wait until both main and renewal are free.
+	// pendingCounts are changes of the counts that wait until main is free.
 	pendingCounts []countChange
-	ensures       []ensure
-	extensions    []extension
+	// ensures are the requests that wait for a renewal.
+	ensures []ensure
+	// extensions are the requests that wait until both main and renewal are free.
+	extensions []extension
 
 	wait waiting
 	sub  machine.Subscription
 }
 
-// noWork is that of all locks that have none. It is never changed.
+// noWork is the work of all locks that have none. It is never changed.
 var noWork = new(work)
 
 // works are pooled, since every event needs one.
@@ -55,7 +57,7 @@ func (l *Lock) leaveWork() {
 	}
 }
 
-// Replace frees the work of a lock that l, a copy of it, has replaced. That lock must not be used any more.
+// Replace frees the work of a lock that l, a copy of it, has replaced. That lock must not be used afterwards.
 func (l *Lock) Replace(before *Lock) {
 	if before.work != l.work {
 		before.work.free()

@@ -50,7 +50,7 @@ func (w *world) perform(i int, r request) {
 	case suspect:
 	case closes:
 		p.closed = true
-	case ownerDies: // its requests get no answer any more
+	case ownerDies: // its requests get no answer
 		p.requests = slices.DeleteFunc(p.requests, func(other request) bool { return other.what == acquire && other.req.Owner == r.owner })
 		for k := range p.holds {
 			p.holds[k].dead = p.holds[k].dead || p.holds[k].req.Owner == r.owner

@@ -25,7 +25,7 @@ type world struct {
 	net       []message // the messages on their way, in the order in which they were sent
 	foreign   []foreignClient
 	counted   tally
-	healed    bool // there are no more faults, and every holder releases
+	healed    bool // the faults have ended, and every holder releases
 	// Redis does not answer, or has no memory left, until these times.
 	frozenUntil, fullUntil machine.Instant
 	facts                  []fact

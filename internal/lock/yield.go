@@ -88,7 +88,7 @@ func (l *Lock) countWaitersReplied(_ op, r Result) {
 }
 
 // seal admits no further reader until no other client is seen to wait. If the readers leave before, the
-// term ends. The other clients may be readers, which then join and wait no more, while readers of this
+// term ends. The other clients may be readers, which then join and stop waiting, while readers of this
 // process hold the lock for long.
 func (l *Lock) seal() {
 	l.lease.sealed = true

@@ -24,7 +24,8 @@ const (
 	Extended
 	// NotDone: a request that is neither an acquire nor a release failed, because of Reason.
 	NotDone
-	// Changed: a command about permits was carried out; Done and N are what it replied.
+	// Changed: a command that sets, drains, reads or deletes what a synchronizer counts was carried out; Done and N are what
+	// it replied.
 	Changed
 )
 
@@ -33,26 +34,27 @@ type Answer struct {
 	Kind   AnswerKind
 	HoldID uint64
 	Count  int
-	// Until is the end of the lease's validity. Bound is an earlier end of the hold that no
-	// renewal moves, or 0.
+	// Until is the end of the lease's validity.
 	Until Instant
+	// Bound is an earlier end of the hold that no renewal moves, or 0.
 	Bound Instant
 	// FirstRef is the Ref of the hold's first request.
 	FirstRef any
 	Tokens   []int64
-	// Permits are those of an expirable semaphore that were granted; nil for all else.
+	// Permits are the permits of an expirable semaphore that were granted; nil for all else.
 	Permits *Permits
-	// HandedOff says that the lock was handed off inside this process, Transferred that another
-	// process has transferred it.
-	HandedOff, Transferred bool
-	Reason                 Reason
+	// HandedOff says that the lock was handed off inside this process.
+	HandedOff bool
+	// Transferred says that another process has transferred the lock.
+	Transferred bool
+	Reason      Reason
 	// Noticed says that the release has found the hold lost: the holder was not notified before.
 	Noticed bool
 	// TTL is the rest of the other holder's lease when last seen; negative if not known.
 	TTL    time.Duration
 	Detail string
-	// Done and N are of answers about permits, and about the count of a latch: whether something was set, or
-	// given back, and how many there are, or were granted.
+	// Done says, in answers about permits and the count of a latch, that something was set or given back.
 	Done bool
-	N    int64
+	// N is, in these answers, how many there are, or were granted.
+	N int64
 }

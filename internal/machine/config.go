@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// Config is the configuration of a lock's decisions; it is the same for all locks of a system.
+// Config is the configuration of what the machines decide; it is the same for all machines of a System.
 type Config struct {
-	// Watchdog is the TTL that the watchdog renews every Renewal.
+	// Watchdog is the TTL of a lease that the watchdog renews.
 	Watchdog time.Duration
-	Renewal  time.Duration
+	// Renewal is the time between two of its renewals.
+	Renewal time.Duration
 	// HandOffLimit bounds the time in which a process hands the lock off to its own waiters. Then it yields.
 	HandOffLimit time.Duration
 	// ForcedYield is the interval of yields that release the lock although no other client is seen to wait.
@@ -24,7 +25,7 @@ type Config struct {
 	Replicated bool
 	// QueueLimit bounds the number of waiters.
 	QueueLimit int
-	// Seed makes the jitter of this process differ from that of others.
+	// Seed makes the jitter of this process differ from the jitter of others.
 	Seed uint64
 }
 

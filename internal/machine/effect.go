@@ -23,7 +23,7 @@ const (
 	LeaveToExpire
 	// Renewed says that the hold of Ref, a permit of an expirable semaphore, is good until Answer.Until now.
 	Renewed
-	// Bounded says that the hold of Ref has another end: Answer.Bound is that of its own fixed lease or max hold, 0 for
+	// Bounded says that the hold of Ref has another end: Answer.Bound is the end of its own fixed lease or max hold, 0 for
 	// none. It is 0 for permits: a Renewed before it has their end.
 	Bounded
 	// Forgotten says that permits of a semaphore may stay taken though no process has them, or that a latch may not be
@@ -34,8 +34,7 @@ const (
 	ReturnRejected
 )
 
-// Effect is an action that the lock actor carries out for the lock. Effects are part of the lock's state until
-// they are taken, so a crash of the actor loses none.
+// Effect is an action that the lock actor carries out for its machine.
 type Effect struct {
 	Kind   EffectKind
 	Ref    any

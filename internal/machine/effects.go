@@ -15,7 +15,7 @@ const keptEffects = 8
 // Add asks for another effect.
 func (f *Effects) Add(e Effect) { f.list = append(f.list, e) }
 
-// Answer answers a request, if ref is one, or the requests of Refs.
+// Answer answers the request of a Ref, or each of the requests of Refs; nil is no request.
 func (f *Effects) Answer(ref any, a Answer) {
 	switch ref := ref.(type) {
 	case nil:
@@ -28,7 +28,7 @@ func (f *Effects) Answer(ref any, a Answer) {
 	}
 }
 
-// Refuse answers a request, if ref is one, that failed.
+// Refuse answers requests, like Answer, that failed.
 func (f *Effects) Refuse(ref any, kind AnswerKind, reason Reason, detail string) {
 	f.Answer(ref, Answer{Kind: kind, Reason: reason, Detail: detail})
 }
@@ -76,7 +76,7 @@ func (f *Effects) Room() int { return cap(f.list) }
 // Refs are the Refs of several requests.
 type Refs []any
 
-// Add adds that of a request, if ref is one, or others.
+// Add adds the Ref of a request, if ref is one, or the elements of other Refs.
 func (r *Refs) Add(ref any) {
 	switch ref := ref.(type) {
 	case nil:
@@ -87,7 +87,7 @@ func (r *Refs) Add(ref any) {
 	}
 }
 
-// AddReplies adds those of the requests whose answers are not taken yet.
+// AddReplies adds the Refs of the requests whose answers are not taken yet.
 func (r *Refs) AddReplies(of *Effects) {
 	for e := range of.All() {
 		if e.Kind == Reply {

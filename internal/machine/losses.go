@@ -5,7 +5,7 @@ import "slices"
 // maxLosses bounds how many lost holds are remembered.
 const maxLosses = 100
 
-// Losses are the holds that were lost last, all for the same reason, to explain the loss to a late release.
+// Losses are the holds that were lost last, all for the same reason. They explain the loss to a late release.
 type Losses struct {
 	ids    []uint64
 	reason Reason

@@ -7,7 +7,7 @@ type Machine interface {
 	// Requests. An effect Reply answers the request of a Ref, at once or after a later event. The other requests differ
 	// by kind: see Acquire and Event of kinds.Adapter.
 
-	// Cancel withdraws the waiting request with that id, or, if id is 0, those of the owner.
+	// Cancel withdraws the waiting request with that id, or, if id is 0, the requests of the owner.
 	Cancel(now Instant, id uint64, owner Owner, ref any)
 
 	// External events. The replies of Redis are such events, too: kinds.Adapter applies them, since they differ by kind.

@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// PermitID is the id of a permit in Redis. Its first half is its System's, the other is random. Permits that were acquired
-// together differ in the two bytes behind the first half.
+// PermitID is the id of a permit in Redis. The first half is the same for all permits of a System, the second is random.
+// Permits that were acquired together differ in the two bytes behind the first half.
 type PermitID [16]byte
 
 // String returns the id as Redisson spells it: 32 hexadecimal digits.
@@ -20,12 +20,13 @@ func (id PermitID) Numbered(number uint64) PermitID {
 
 // Permits are permits that were acquired together, all or none.
 type Permits struct {
-	// First is the id of the first. N is their number, at least 1.
+	// First is the id of the first.
 	First PermitID
-	N     int
+	// N is their number, at least 1.
+	N int
 }
 
-// AppendTo appends the ids of all.
+// AppendTo appends the ids of all permits.
 func (p Permits) AppendTo(ids []PermitID) []PermitID {
 	for i := range p.N {
 		id := p.First
@@ -35,7 +36,7 @@ func (p Permits) AppendTo(ids []PermitID) []PermitID {
 	return ids
 }
 
-// Has reports whether one of them has that id.
+// Has reports whether one of the permits has that id.
 func (p Permits) Has(id PermitID) bool {
 	i := binary.BigEndian.Uint16(id[8:]) ^ binary.BigEndian.Uint16(p.First[8:])
 	copy(id[8:10], p.First[8:10])

@@ -2,8 +2,7 @@ package machine
 
 import "fmt"
 
-// Reason is why a request was refused or a hold lost. The numbers are those of the Reason
-// enumeration in package messages.
+// Reason is why a request was refused or a hold lost. The enumeration Reason in package messages has the same numbers.
 type Reason uint8
 
 // See messages/lockkeeper.proto for what each means.

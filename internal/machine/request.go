@@ -9,7 +9,7 @@ import (
 // Mode is how a lock is held.
 type Mode uint8
 
-// The numbers are those of the Mode enumeration in package messages.
+// The enumeration Mode in package messages has the same numbers.
 const (
 	// Exclusive: by one holder.
 	Exclusive Mode = iota
@@ -20,12 +20,13 @@ const (
 // Other returns the other mode.
 func (m Mode) Other() Mode { return Shared - m }
 
-// Owners are the owners that a forced release is meant for, by their fields in Redis. Term is the term of this
-// system's own owner among them, or 0. The zero value means the owners that hold the lock when Redis is asked,
-// and the holders of this process.
+// Owners are the owners that a forced release is meant for. The zero value means the owners that hold the lock when Redis
+// is asked, and the holders of this process.
 type Owners struct {
+	// Fields are their fields in Redis.
 	Fields []string
-	Term   uint64
+	// Term is the term of this System's own owner among them, or 0.
+	Term uint64
 }
 
 // Owner identifies the owner of a request, for re-entry and for the owner's death. Every actor and every
@@ -58,7 +59,7 @@ type Request struct {
 	Ref any
 }
 
-// Release is a request to release a hold: that of the owner, or, if the owner is 0 or has none, the one with that id.
+// Release is a request to release a hold: the hold of the owner, or, if the owner is 0 or has none, the hold with that id.
 type Release struct {
 	ID    uint64
 	Owner Owner

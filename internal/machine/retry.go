@@ -8,8 +8,8 @@ const ReplyGrace = 250 * time.Millisecond
 // RepeatTime is the time for which a numbered command is sent again. Redis remembers its number for twice as long.
 const RepeatTime = 30 * time.Minute
 
+// A failed command is sent again after firstBackoff, then after twice as long every time, up to maxBackoff.
 const (
-	// A failed command is sent again after firstBackoff, then after twice as long every time, up to maxBackoff.
 	firstBackoff = 50 * time.Millisecond
 	maxBackoff   = time.Second
 )

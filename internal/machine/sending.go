@@ -5,11 +5,16 @@ import (
 	"time"
 )
 
-// Failure is why a command failed, for now (Transient) or permanently. Unsure says that the script may have run all the
-// same; Unconfirmed that it has, but too few replicas are known to have what it wrote. Err is nil if it did not fail.
+// Failure is why a command failed.
 type Failure struct {
-	Err                            error
-	Transient, Unsure, Unconfirmed bool
+	// Err is nil if the command did not fail.
+	Err error
+	// Transient says that the command failed for now, and not permanently.
+	Transient bool
+	// Unsure says that the script may have run all the same.
+	Unsure bool
+	// Unconfirmed says that the script has run, but too few replicas are known to have what it wrote.
+	Unconfirmed bool
 }
 
 // NoReply is the failure of a command whose reply did not come in time.
@@ -29,11 +34,14 @@ func (f *Failure) Why() (Reason, string) {
 	return Unavailable, f.Err.Error()
 }
 
-// Sending is the state of a command that is sent, and sent again, until its outcome is known or does not matter any more.
+// Sending is the state of a command that is sent, and sent again, until its outcome is known or does not matter.
 type Sending struct {
-	// InFlight: it was sent, and there is no reply yet. Unsure: an earlier try may have been carried out.
-	InFlight, Unsure bool
-	Tries            int
+	// InFlight says that the command was sent, and there is no reply yet.
+	InFlight bool
+	// Unsure says that an earlier try may have been carried out.
+	Unsure bool
+	// Tries counts the tries that have failed.
+	Tries int
 	// Last is the failure of the last try.
 	Last Failure
 	// Due is the time from which the reply is late, or at which the command is sent again.
@@ -52,8 +60,8 @@ func (s *Sending) Failed(now Instant, f Failure, pause time.Duration) {
 // Rejected reports whether Redis permanently rejected the last try that has an outcome.
 func (s *Sending) Rejected() bool { return s.Last.Err != nil && !s.Last.Transient }
 
-// Overdue returns the failure of a try whose reply is late, to be handled like one that Redis replies; or it reports that
-// another try is due. until ends the tries; 0 for no end.
+// Overdue returns the failure of a try whose reply is late, to be handled like a failure that Redis replies; or it reports
+// that another try is due. until ends the tries; 0 for no end.
 func (s *Sending) Overdue(now, until Instant) (f *Failure, due bool) {
 	switch {
 	case s.Due == 0 || now < s.Due:

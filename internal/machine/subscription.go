@@ -5,7 +5,7 @@ import "time"
 // Subscription is the state of the subscription to a channel.
 type Subscription struct {
 	State SubscriptionState
-	// Term is that of its effect Subscribe. With a queue in Redis, every waiter has its own channel.
+	// Term is the term of its effect Subscribe. With a queue in Redis, every waiter has its own channel.
 	Term uint64
 	// Until is the end of the subscription after the last waiter; 0 while there are waiters.
 	Until Instant

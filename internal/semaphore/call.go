@@ -41,11 +41,12 @@ func (p *Pool) reportRejection() {
 	}
 }
 
+// pause returns the pause after a failure.
 func (p *Pool) pause(tries int) time.Duration {
 	return p.jitter(machine.Backoff(tries, machine.RepeatTime, machine.RepeatTime))
 }
 
-// longPause is the pause after a rejection: no request waits for the next try.
+// longPause returns the pause after a rejection: no request waits for the next try.
 func (p *Pool) longPause(tries int) time.Duration {
 	return p.jitter(min(50*time.Millisecond<<min(tries, 10), maxPause))
 }

@@ -38,8 +38,8 @@ func (p *Pool) changeReplied(r *Result) {
 	p.end()
 	switch c.kind {
 	case Drain:
-		// The answer to its request was that Redis does not answer. A negative number is taken away again: without that there
-		// would be more permits than AddPermits has left.
+		// The answer to its request was that Redis does not answer. A negative number is taken away again: else there would be
+		// more permits than AddPermits has left.
 		if c.change.Ref == nil && r.N[0] != 0 {
 			p.pendingReturns = append([]permitReturn{{n: int(r.N[0]), ifExists: true}}, p.pendingReturns...)
 		}

@@ -1,6 +1,7 @@
-// Package semaphore decides which request gets the permits of a synchronizer next. It is a plain value with
-// methods, as package lock is: no Redis, no actors, no clock of its own. An actor of package actors
-// turns messages, timers and replies into its events, and carries out the effects that come back.
+// Package semaphore decides which request gets the permits of a semaphore next, and when the requests that wait for a latch
+// go on. A Pool is a plain value with methods, like a Lock of package lock: it has no Redis, no actors and no clock of its
+// own. An actor of package actors turns messages, timers and replies into its events, and carries out the effects that come
+// back.
 //
 // # Permits
 //
@@ -9,15 +10,15 @@
 //
 // A process contends once for all its waiting requests. One command names how many permits each of the
 // first of them wants, and Redis takes them for as many of these, from the head, as there are permits
-// for. Permits are alike: the request at the head when a reply comes gets them, and permits that no request wants
-// any more are given back. No request overtakes another of the process, however few permits it wants.
+// for. Permits are alike: the request at the head when a reply comes gets them, and permits whose request has left are given
+// back. No request overtakes another of the process, however few permits it wants.
 //
 // # One command
 //
 // At any time there is at most one command. Commands add and subtract, so an unanswered command
 // is sent again under its number until it has one, for half an hour at most, and Redis carries out no
 // number twice (see scripts/common/once.lua). A command with another number is sent only when the outcome of the last
-// one is known or does not matter any more; from then on Redis carries out no late copy of the last one.
+// one is known or does not matter; from then on Redis carries out no late copy of the last one.
 //
 //	Take           ends when it is known how many were served, also if all waiters have left
 //	Give, Yield    ends when it is known that the permits are back
@@ -49,16 +50,16 @@
 //
 // # Latches
 //
-// The count of a latch is decided about by the same rules: requests that wait until it is zero contend as
-// if for permits, and count-downs are given back. All waiting requests go on together, and nothing is handed
-// over.
+// The same rules decide about the count of a latch: requests that wait until it is zero contend as if for permits, and
+// count-downs are given back. All waiting requests go on together, and nothing is handed off. What differs is in the methods
+// of Pool.counter.
 //
 // # Files
 //
 //	requests.go  the requests
 //	step.go      the other events, what every event does, and which command is next
 //	take.go      contending for permits
-//	give.go      giving permits back, handing them over, and turns
+//	give.go      giving permits back, handing them off, and turns
 //	change.go    commands that do not wait for permits
 //	counter.go   what differs between permits and latches
 //	latch.go     the count of a latch

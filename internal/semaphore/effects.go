@@ -14,8 +14,8 @@ type CommandKind uint8
 
 // The operations; package scripts has a script for each.
 const (
-	// Take takes permits for the first waiting requests; without any, the process leaves the wait queue. Its numbers are
-	// those of the requests that were served, and of the permits that are free then, and not left to other processes.
+	// Take takes permits for the first waiting requests; without any, the process leaves the wait queue. Its numbers say how
+	// many requests were served, and how many permits are free then, and not left to other processes.
 	Take CommandKind = iota + 1
 	// Give gives permits back. Its numbers are 1, or 0 if there is no such semaphore, and how many
 	// are free then.
@@ -23,12 +23,12 @@ const (
 	// Yield gives permits back if others wait. Its numbers are 1 if it did, else 0, and how many are
 	// free then.
 	Yield
-	// Add adds permits, or takes some away. Its numbers are those of Give.
+	// Add adds permits, or takes some away. Its numbers are like the numbers of Give.
 	Add
 	// Set makes a semaphore unless there is one. Its numbers are 1 if it did, else 0, and how many
 	// are free then.
 	Set
-	// Drain takes all that are free. Its number is that of the permits taken.
+	// Drain takes all that are free. Its first number says how many.
 	Drain
 	// Delete deletes the semaphore or the latch. Its first number is 1 if there was one, else 0.
 	Delete
@@ -41,14 +41,15 @@ type Command struct {
 	Kind CommandKind
 	// Number is the same for all tries of a command, and grows from one command to the next.
 	Number uint64
-	// N is the number of permits. Wanted is, for Take, the number of permits that each waiter wants.
-	N      int64
+	// N is the number of permits.
+	N int64
+	// Wanted is, for Take, the number of permits that each waiter wants.
 	Wanted []int
 	// Entry is, for Take, the entry of the process in the wait queue if a request stays that waits.
 	Entry Entry
 	// Leaves says, for Give, that the process leaves the wait queue. After a Yield it has left.
 	Leaves bool
-	// IDs are, for Give, the ids of count-downs that have one; N is the number of the others.
+	// IDs are, for Give, the ids of the count-downs that have one; N is the number of the other count-downs.
 	IDs []string
 	// TTL is, for Set, the TTL to set; 0 for none.
 	TTL time.Duration
@@ -57,16 +58,19 @@ type Command struct {
 	Deadline Instant
 }
 
-// Entry is the entry of a process in the wait queue. It lasts for TTL without being confirmed, and waits for N permits; 0
-// is no entry. Listens says that the process hears when its turn comes; the sender of the command sets it.
+// Entry is the entry of a process in the wait queue.
 type Entry struct {
-	N       int
-	TTL     time.Duration
+	// N is the number of permits that the entry waits for; 0 is no entry.
+	N int
+	// TTL is the time that the entry lasts without being confirmed.
+	TTL time.Duration
+	// Listens says that the process hears when its turn comes; the sender of the command sets it.
 	Listens bool
 }
 
 // Result is the outcome of a Command.
 type Result struct {
+	// N are the numbers of the reply; see CommandKind.
 	N [2]int64
 	machine.Failure
 }
@@ -75,25 +79,27 @@ type Result struct {
 // *Command.
 func (p *Pool) NextEffect(e *machine.Effect) bool { return p.effects.Next(e) }
 
-// refuse refuses a request that waits, refuseReturn one that gives something back, and refuseChange one for a change.
+// refuse refuses a request that waits.
 func (p *Pool) refuse(ref any, reason machine.Reason, detail string) {
 	p.effects.Refuse(ref, machine.NotGranted, reason, detail)
 }
 
+// refuseReturn refuses a request that gives something back.
 func (p *Pool) refuseReturn(ref any, reason machine.Reason, detail string) {
 	p.effects.Refuse(ref, machine.NotFreed, reason, detail)
 }
 
+// refuseChange refuses a request for a change.
 func (p *Pool) refuseChange(ref any, reason machine.Reason, detail string) {
 	p.effects.Refuse(ref, machine.NotDone, reason, detail)
 }
 
-// reportRejectedReturn reports that Redis rejects a command that no request awaits any more, and that it is sent again.
+// reportRejectedReturn reports that Redis rejects a command that no request awaits, and that it is sent again.
 func (p *Pool) reportRejectedReturn(detail string) {
 	p.effects.Add(machine.Effect{Kind: machine.ReturnRejected, Answer: machine.Answer{Detail: detail}})
 }
 
-// reportLost reports that permits may be lost: they are given back no more.
+// reportLost reports that permits may be lost: the pool stops giving them back.
 func (p *Pool) reportLost(detail string) {
 	p.effects.Add(machine.Effect{Kind: machine.Forgotten, Answer: machine.Answer{Detail: detail}})
 }

@@ -7,27 +7,30 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/requestqueue"
 )
 
-// Pool is the state of the permits of one synchronizer in one process, with its decisions.
+// Pool is the state of one semaphore or latch in one process, with its decisions.
 //
 // It is a value: an event is applied to a copy, which then replaces the original in one assignment.
 // An event that panics half way has therefore changed nothing. Data behind its slices is never
 // changed, only replaced or appended to.
 type Pool struct {
-	cfg     *machine.Config
+	cfg *machine.Config
+	// counter is what Redis counts: permits, or the count of a latch.
 	counter counter
 	now     Instant
 	// nextNumber is the number of the next command.
 	nextNumber uint64
 
+	// queue has the requests that wait.
 	queue requestqueue.Queue[*Request]
-	// pendingReturns are the permits to be given back, and changes the commands that wait for their turn.
+	// pendingReturns are the permits to be given back.
 	pendingReturns []permitReturn
-	changes        []Change
-	rejects        rejectedReturns
-	call           call
-	// sent is the number of the last command, 0 before the first. mayArrive: a command, or a copy of it, may
-	// still arrive.
-	sent      uint64
+	// changes are the requests for commands that do not wait for permits.
+	changes []Change
+	rejects rejectedReturns
+	call    call
+	// sent is the number of the last command, 0 before the first.
+	sent uint64
+	// mayArrive says that a command, or a copy of it, may still arrive.
 	mayArrive bool
 
 	// entry is how many permits the entry of the process in the wait queue waits for; 0 if it has none.
@@ -36,8 +39,9 @@ type Pool struct {
 	// turn is the time in which permits are handed off within the process; zero if no turn is running.
 	turn machine.Turn
 	sub  machine.Subscription
-	// closing: no request gets permits any more; from closeAt on nothing is awaited.
+	// closing says that no request gets permits.
 	closing bool
+	// closeAt is the time from which nothing is awaited.
 	closeAt Instant
 
 	effects machine.Effects
@@ -47,20 +51,22 @@ type Pool struct {
 type waiting struct {
 	// nextAt is the time of the next try if no message comes before.
 	nextAt Instant
-	// deferUntil: until then the process leaves the permits to others, and does not try.
+	// deferUntil is the time until which the process leaves the permits to others, and does not try.
 	deferUntil Instant
-	// refusalIsStale: a message came while a Take was under way, so its refusal may be stale.
+	// refusalIsStale says that a message came while a Take was under way, so its refusal may be stale.
 	refusalIsStale bool
-	// refused: the last try has found too few permits for the head, so the channel is of interest.
+	// refused says that the last try has found too few permits for the head, so the channel is of interest.
 	refused bool
-	tries   int
+	// tries counts the tries that have failed since the last one that did not.
+	tries int
+	// lastErr is the error of the last try; "" if it did not fail.
 	lastErr string
 }
 
 // Request asks for permits. Of machine.Request, the fields ID, Owner, Try, Deadline and Ref have the same meaning here.
 type Request struct {
 	machine.Request
-	// N is the number of permits that it wants, from 1.
+	// N is the number of permits that the request wants, from 1.
 	N int
 }
 
@@ -70,7 +76,7 @@ type permitReturn struct {
 	n int
 	// id is the id of a count-down; empty if it has none. See CountDown.
 	id string
-	// ifExists: the request is not refused if there is no semaphore.
+	// ifExists says that the request is not refused if there is no semaphore.
 	ifExists bool
 	// ref is the request that gives the permits back; nil if it is answered, or if there is none.
 	ref any
@@ -84,44 +90,55 @@ type permitReturn struct {
 // commands may be sent before the returns are given back again.
 type rejectedReturns struct {
 	returns []permitReturn
-	// nextAt is the time of the next try if no request waits. triedAt is the time of the last rejection. tries counts
-	// the rejections: the pauses grow with it.
-	nextAt, triedAt Instant
-	tries           int
+	// nextAt is the time of the next try if no request waits.
+	nextAt Instant
+	// triedAt is the time of the last rejection.
+	triedAt Instant
+	// tries counts the rejections: the pauses grow with it.
+	tries int
 }
 
 // Change is a request for a command that does not wait for permits.
 type Change struct {
 	Kind CommandKind
-	// N is the number of permits, and TTL the TTL that Set sets.
-	N   int64
+	// N is the number of permits.
+	N int64
+	// TTL is the TTL that Set sets; 0 for none.
 	TTL time.Duration
 	// Ref identifies the request to the actor.
 	Ref any
-	// until is the time by which it is answered in any case.
+	// until is the time by which the request is answered in any case.
 	until Instant
 }
 
 // call is the command under way: it is sent, and sent again, until its outcome is known or does not
-// matter any more.
+// matter.
 type call struct {
+	// kind is 0 if there is no command under way.
 	kind    CommandKind
 	command Command
 	machine.Sending
-	// began is the time of the first try, and until ends the tries; expired: they have ended. reported: it is in the log that
-	// Redis rejected it.
-	began, until      Instant
-	expired, reported bool
+	// began is the time of the first try.
+	began Instant
+	// until ends the tries.
+	until Instant
+	// expired says that the tries have ended.
+	expired bool
+	// reported says that it is in the log that Redis rejected the command.
+	reported bool
 
-	// returns are those that a Give or a Yield gives back; change is the request of a command that is a Change.
+	// returns are what a Give or a Yield gives back.
 	returns []permitReturn
-	change  Change
-	// last is the id of the last request that the command may serve, and newest that of the last one that had come by then.
-	last, newest uint64
+	// change is the request of a command that is a Change.
+	change Change
+	// last is the id of the last request that the command may serve.
+	last uint64
+	// newest is the id of the last request that had come when the command was sent.
+	newest uint64
+	// leaves says that the command only removes the entry from the wait queue; see leave.
+	leaves bool
 	// lastWork is the work of the last command. It outlasts the call.
 	lastWork work
-	// leaves: the command only removes the entry from the wait queue; see leave.
-	leaves bool
 }
 
 // work is what a command does. There may always be more of each, so they take turns.
@@ -135,6 +152,7 @@ const (
 	numWorks
 )
 
+// work returns what the command does.
 func (c *call) work() work {
 	switch c.kind {
 	case Take:
@@ -145,8 +163,8 @@ func (c *call) work() work {
 	return changes
 }
 
-// New returns a pool without requests. Before every event, SetNextNumber must have given
-// it a number higher than those of all commands about that name before.
+// New returns the pool of a semaphore without requests. Before every event, SetNextNumber must have given it a higher number
+// than all commands about that name have had.
 func New(cfg *machine.Config) Pool { return Pool{cfg: cfg, counter: permits{}} }
 
 // HasNextNumber reports whether the pool has the number of its next command.
@@ -161,7 +179,8 @@ func (p *Pool) Idle() bool {
 		p.entry == 0 && p.sub.State == machine.Unsubscribed
 }
 
-// Sent returns the number of the last command, 0 before the first; certain: none that was sent is still on its way.
+// Sent returns the number of the last command, 0 before the first; certain says that no command that was sent is still on
+// its way.
 func (p *Pool) Sent() (number uint64, certain bool) {
 	return p.sent, !p.mayArrive && p.call.kind == 0
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// Acquire asks for permits, or waits until a latch is open. The request joins the queue. A try is refused at once if
-// others wait, but not at a latch: there no request can overtake another.
+// Acquire asks for permits, or waits until a latch is open. The request joins the queue. A try that would have to overtake
+// other requests is refused at once.
 func (p *Pool) Acquire(now Instant, req Request) {
 	p.begin(now)
 	defer p.settle()
@@ -31,7 +31,7 @@ func (p *Pool) Acquire(now Instant, req Request) {
 	}
 }
 
-// Release gives permits back. If there is no such semaphore it is refused, or, with ifExists, done. ref is nil if no
+// Release gives permits back. If there is no such semaphore, the release is refused or, with ifExists, done. ref is nil if no
 // request awaits it.
 func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 	p.begin(now)
@@ -45,7 +45,7 @@ func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 	p.pendingReturns = append(p.pendingReturns, permitReturn{n: n, ifExists: ifExists, ref: ref, until: p.now + p.cfg.TryTime()})
 }
 
-// CountDown counts a latch down by one. If id is not empty, Redis counts it once. ref is nil if no request awaits it.
+// CountDown counts a latch down by one. Redis counts an id that is not empty once. ref is nil if no request awaits it.
 func (p *Pool) CountDown(now Instant, id string, ref any) {
 	p.begin(now)
 	defer p.settle()
@@ -105,8 +105,8 @@ func (p *Pool) Close(now Instant) {
 	p.retryNow()
 }
 
-// Stop is Close for a pool that gets no more Ticks: all are answered. The command under way is sent at
-// once if it was to be sent again, and permits are given back in the background.
+// Stop is Close for a pool that has had its last Tick: all requests are answered. The command under way is sent at once if it
+// was to be sent again, and permits are given back in the background.
 func (p *Pool) Stop(now Instant, reason machine.Reason, detail string) {
 	p.begin(now)
 	defer p.settle()

@@ -103,7 +103,7 @@ func (p *player) event(words []string) bool {
 	return true
 }
 
-// request reads a request; it is for one permit, or for that of "permits".
+// request reads a request; "permits" is the number of permits that it wants, if that is not one.
 func (p *player) request(id int, options []string) Request {
 	n := 1
 	options = slices.DeleteFunc(options, func(option string) bool {

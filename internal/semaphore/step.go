@@ -13,7 +13,7 @@ func (p *Pool) Signal(now Instant) {
 // Transferred does nothing: permits are not transferred.
 func (p *Pool) Transferred(Instant, machine.Transfer) {}
 
-// Asked says that permits are free for the process, by its place in the wait queue. If it has no waiter, it leaves the
+// Asked says that permits are free for the process, by its place in the wait queue. Without a waiter, the process leaves the
 // queue at once.
 func (p *Pool) Asked(now Instant, _ uint64) {
 	p.begin(now)
@@ -45,7 +45,7 @@ func (p *Pool) Tick(now Instant) {
 }
 
 // Replied delivers the outcome of a command. It is ignored if the command is no longer under way. A failure counts for
-// the last try, even if it is of an earlier one; between two tries it is ignored.
+// the last try, even if an earlier try has failed; between two tries it is ignored.
 func (p *Pool) Replied(now Instant, number uint64, r Result) {
 	p.begin(now)
 	defer p.settle()
@@ -110,6 +110,7 @@ func (p *Pool) overdue() {
 	}
 }
 
+// replied handles the reply to the command, or its failure.
 func (p *Pool) replied(r *Result) {
 	p.mayArrive = p.mayArrive || r.Unsure
 	if r.Err != nil {

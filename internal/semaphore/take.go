@@ -19,7 +19,7 @@ func (permits) take(p *Pool) {
 // leaves reports whether the process has an entry in the wait queue, and no waiter.
 func (p *Pool) leaves() bool { return p.entry > 0 && p.queue.Len() == 0 }
 
-// leaveAt is when it leaves the wait queue then. In a turn, the next waiter may come at once.
+// leaveAt returns when the process leaves the wait queue then. In a turn, the next waiter may come at once.
 func (p *Pool) leaveAt() Instant {
 	if p.closing {
 		return p.now

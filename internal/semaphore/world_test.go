@@ -30,11 +30,11 @@ type process struct {
 	forgot bool
 }
 
-// record is that of a process's last command. gone: Redis does not have it any more.
+// record is what Redis remembers of a process's last command.
 type record struct {
 	number uint64
 	reply  Result
-	gone   bool
+	gone   bool // Redis has forgotten it
 }
 
 // redis is the permits that are free, or the count of a latch with the ids that were counted. entries are the wait queue.
@@ -44,7 +44,7 @@ type redis struct {
 	entries []entry
 }
 
-// entry is that of a process.
+// entry is the entry of a process.
 type entry struct {
 	process, wants int
 	ends           Instant
