@@ -68,7 +68,6 @@ func (s *Semaphore) endReleasedByID() {
 			s.back = slices.Clone(s.back)
 			b.unknown, b.permits, b.until = false, h.permits, h.takenUntil()+s.cfg.CallTimeout
 			s.back[i] = b
-			s.wakeAt.sooner(b.until)
 			s.end(h, machine.Forced, "it was released by its id")
 		}
 	}
