@@ -181,7 +181,7 @@ func TestMajority_HealUndoesNoLaterCommand(t *testing.T) {
 		defer one.unanswered.mu.Unlock()
 		return len(one.unanswered.underWay) == 0
 	})
-	r := ran(t, newMember(Part{Server: s, Name: name}, options()), take)
+	r := ran(t, newMember(Part{Server: s, Form: forms.Plain, Name: name}, options()), take)
 	if r.Outcome != lock.Refused || r.TTL < later.Lease-redistest.Limit {
 		t.Errorf("%v, ttl %v", r.Outcome, r.TTL)
 	}
