@@ -139,7 +139,7 @@ func ExampleLock_LeaderProps() {
 			case *actor.Started:
 				leading <- lockkeeper.HoldFrom(term).Valid()
 			case *actor.Stopping: // the lock is released afterwards
-				fmt.Println("leading no more")
+				fmt.Println("no longer leading")
 			}
 		})
 	}))
@@ -148,7 +148,7 @@ func ExampleLock_LeaderProps() {
 	_ = actors.Root.StopFuture(leader).Wait()
 	// Output:
 	// leading: true
-	// leading no more
+	// no longer leading
 }
 
 func work(context.Context) { fmt.Println("working") }

@@ -9,7 +9,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 )
 
-// A rate is that of the last half minute.
+// A rate is the rate of the last half minute.
 func TestRates_AreOfHalfAMinute(t *testing.T) {
 	var h history
 	now := time.Now()

@@ -69,7 +69,7 @@ func TestError_OfAListedLockIsShownToAll(t *testing.T) {
 	}
 }
 
-// While Redis does not answer, each look-up has its own error, and not that of another one.
+// While Redis does not answer, each look-up has its own error, and not the error of another look-up.
 func TestLookUps_HaveTheirOwnErrors(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{CallTimeout: 300 * time.Millisecond})

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The rows are in the order of the longest wait, or in another one that the viewer chooses. The order is that of all
-// rows, not of a page, and other viewers keep theirs.
+// The rows are in the order of the longest wait, or in another order that the viewer chooses. All rows are sorted, not
+// only a page, and other viewers keep their order.
 func TestRows_AreSortedAsChosen(t *testing.T) {
 	at := func(minutes int) *time.Time {
 		t := time.Unix(0, 0).Add(time.Duration(minutes) * time.Minute)

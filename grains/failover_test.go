@@ -44,8 +44,9 @@ func TestMember_NoticesAFailover(t *testing.T) {
 	f.expect()
 }
 
-// A failover may bring back entries that a member has removed before it left. Others remove them, but not those of a process that
-// still has its lease, whose record is lost. When no member runs, Redis has nothing without a TTL but the counter of tokens.
+// A failover may bring back entries that a member has removed before it left. Other members remove them, but not the
+// entries of a process that still has its lease and whose record is lost. When no member runs, Redis has nothing
+// without a TTL but the counter of tokens.
 func TestMember_RemovesWhatAFailoverBringsBack(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Start(t))

@@ -46,7 +46,7 @@ func TestStore_LeavesForeignKeysAlone(t *testing.T) {
 	}
 }
 
-// The PID of a grain is that of no child of another grain, whatever its identity.
+// The PID of a grain is never the PID of a child of another grain, whatever its identity.
 func TestPID_IsThatOfNoChild(t *testing.T) {
 	t.Parallel()
 	for _, grain := range []string{"account/x", "account/x/y", "account/%2F", "account/%252F", "account//", "account/", "account/ü %"} {

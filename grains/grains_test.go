@@ -128,7 +128,8 @@ func TestDirectory_LeavesAtTheShutdown(t *testing.T) {
 	}
 }
 
-// Leave does not release the lease while a grain runs. When its context has ended, the grain handles no more messages.
+// Leave does not release the lease while a grain runs. When its context has ended, the grain no longer handles
+// messages.
 func TestDirectory_LeaveWaitsForGrains(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Start(t))

@@ -148,8 +148,8 @@ func TestGrain_HostCallbacksDelayNoRestart(t *testing.T) {
 	}
 }
 
-// A member leaves although a grain is handling its Stopped then, and a subscriber to the event stream blocks over letters to
-// actors that are registered no more.
+// A member leaves although a grain is handling its Stopped then, and a subscriber to the event stream blocks over
+// letters to actors that are no longer registered.
 func TestMember_HostCallbacksDelayNoLeave(t *testing.T) {
 	f := newFleet(t, redistest.Start(t))
 	a := f.member(Config{})
@@ -173,7 +173,7 @@ func TestMember_HostCallbacksDelayNoLeave(t *testing.T) {
 	}
 }
 
-// The messages within a member are not for the sender middleware of the host's, which knows those of its own.
+// The sender middleware of the host does not see the messages within a member: it knows only the host's own messages.
 func TestMember_RunsNoSenderMiddleware(t *testing.T) {
 	f := newFleet(t, redistest.Start(t))
 	a := f.node(Config{})

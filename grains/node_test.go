@@ -30,7 +30,7 @@ type fleet struct {
 	t     testing.TB
 	redis *redistest.Server
 	name  string
-	// url and prefix are those of the nodes.
+	// url and prefix are the URL and the key prefix of the nodes.
 	url, prefix string
 	lookup      func(*Directory) cluster.IdentityLookup
 	remote      []remote.ConfigOption

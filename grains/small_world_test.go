@@ -130,7 +130,7 @@ func (w *smallWorld) violated(format string, args ...any) {
 // Try implements explore.World.
 func (w *smallWorld) Try(a smallMove) error {
 	w.do(a)
-	w.late = slices.DeleteFunc(w.late, func(c lateCommand) bool { // what can have no effect any more
+	w.late = slices.DeleteFunc(w.late, func(c lateCommand) bool { // a command that can no longer have an effect
 		return c.register && !w.redis.leases[c.member] || !c.register && c.entry != w.redis.entries[0] && w.control != "unregister without the token"
 	})
 	return w.violation

@@ -10,7 +10,7 @@ import (
 
 const shortened = 700 * time.Millisecond
 
-// extended: a lock. That of readers or a writer is left out: Redis keeps the longest of its leases.
+// extended: a lock. Read/write locks are left out: Redis keeps the longest of their leases.
 func extended(s *env) {
 	holder := s.thread("holder", golang, s.driver(golang, long, 0)).as(s.kind.held)
 	watcher, waiter := s.thread("watcher", java, s.driver(java, long, 0)), s.thread("waiter", java, s.driver(java, long, 0))

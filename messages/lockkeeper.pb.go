@@ -348,7 +348,7 @@ type Lock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
 	// Redis. It must not be a key that is derived from another name, such as lockkeeper_wait_queue:{a}, nor
-	// that name in braces and no more, as in {a}: REASON_INVALID.
+	// only that name in braces, as in {a}: REASON_INVALID.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Kind Kind   `protobuf:"varint,2,opt,name=kind,proto3,enum=lockkeeper.v1.Kind" json:"kind,omitempty"`
 	Mode Mode   `protobuf:"varint,3,opt,name=mode,proto3,enum=lockkeeper.v1.Mode" json:"mode,omitempty"`
@@ -456,8 +456,8 @@ type Acquire struct {
 	// The minimum time of the hold, at least 10 ms: if the hold ends before, the key stays until then. For KIND_PLAIN,
 	// KIND_FENCED and KIND_FAIR, and for KIND_MULTI of these. Absent: none.
 	AtLeast *durationpb.Duration `protobuf:"bytes,8,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"`
-	// Chosen by the requester, to tell the answers to its requests apart: each answer has that of its request, and
-	// LeaseLost and LeaseAtRisk that of the first Acquire of the hold.
+	// Chosen by the requester, to tell the answers to its requests apart: each answer has the correlation_id of its
+	// request, and LeaseLost and LeaseAtRisk the correlation_id of the first Acquire of the hold.
 	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	// A text that others see with the hold, at most 256 bytes of UTF-8; see Status.note. A re-entry joins the hold, and its
 	// note is not shown.
@@ -1750,8 +1750,8 @@ type Status struct {
 	HolderWaiters *int64               `protobuf:"varint,19,opt,name=holder_waiters,json=holderWaiters,proto3,oneof" json:"holder_waiters,omitempty"`
 	HeldAtLeast   *durationpb.Duration `protobuf:"bytes,20,opt,name=held_at_least,json=heldAtLeast,proto3" json:"held_at_least,omitempty"`
 	CorrelationId string               `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
-	// Acquire.note of the holder: of several holders in one system, that of the first which has one. For another process it
-	// comes from its record, a moment after the grant. Empty if there is none, or if it is not known.
+	// Acquire.note of the holder; of several holders in one system, of the first with a note. For another process the note
+	// comes from its record, a moment after the grant. Empty if there is no note, or if it is not known.
 	Note          string `protobuf:"bytes,33,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2331,12 +2331,12 @@ func (x *LeaseAtRisk) GetCorrelationId() string {
 }
 
 // Semaphore names a semaphore: a number of permits, Redisson's RSemaphore. Permits have no owner: another
-// client may release them, and those of a process that has died stay taken.
+// client may release them, and permits of a process that has died stay taken.
 type Semaphore struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
 	// Redis. It must not be a key that is derived from another name, such as lockkeeper_wait_queue:{a}, nor
-	// that name in braces and no more, as in {a}: REASON_INVALID.
+	// only that name in braces, as in {a}: REASON_INVALID.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3206,7 +3206,7 @@ type Latch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
 	// Redis. It must not be a key that is derived from another name, such as lockkeeper_wait_queue:{a}, nor
-	// that name in braces and no more, as in {a}: REASON_INVALID.
+	// only that name in braces, as in {a}: REASON_INVALID.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

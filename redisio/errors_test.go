@@ -15,8 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// The errors of Redis 7, and those of Redis 6 where they differ, as replies of a
-// server to a script.
+// The errors of Redis 7, and the errors of Redis 6 where they differ, as replies of a server to a script.
 func TestClassify_KnowsTheErrorsOfRedis(t *testing.T) {
 	t.Parallel()
 	client := redistest.Connect(t, redistest.Shared(t).URL())

@@ -206,7 +206,7 @@ func TestAll_ReportsALossAtOnce(t *testing.T) {
 	}
 }
 
-// The cleanup of a MultiLock is certain if that of each part is.
+// The cleanup of a MultiLock is certain if the cleanup of each part is certain.
 func TestAll_CleanUpIsCertainWhenEachPartIs(t *testing.T) {
 	for what, test := range map[string]struct {
 		parts []part

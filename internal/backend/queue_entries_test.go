@@ -12,7 +12,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// onTwoServers returns three locks; that of another server is between the others.
+// onTwoServers returns three locks; the lock on the other server is the middle one.
 func onTwoServers(t *testing.T) (a, b, c Part) {
 	name := redistest.Name(t)
 	on := []*Server{open(t, redistest.Start(t).URL()), open(t, redistest.Start(t).URL())}

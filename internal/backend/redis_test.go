@@ -75,8 +75,8 @@ func ExpectTakenAndReleased(t *testing.T, of Part) {
 	redistest.Eventually(t, "the release", func() bool { return len(redis.Keys(t, of.Name)) == 0 })
 }
 
-// The cleanup of a RedLock is certain when no majority has it any more: one server may be down. A server that never
-// granted it is not asked.
+// The cleanup of a RedLock is certain when no majority has the lock: one server may be down. A server that never
+// granted the lock is not asked.
 func TestMajority_CleanUpIsCertainWithoutAMajority(t *testing.T) {
 	redis := redistest.Shared(t)
 	for states, want := range map[string]bool{

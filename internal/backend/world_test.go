@@ -42,7 +42,7 @@ type world struct {
 	due       []event
 	calls     []*call // that are under way
 	happened  int
-	// faulty is how many of a hundred messages meet a fault, and healed says that there are no more.
+	// faulty is how many of a hundred messages meet a fault, and healed says that faults no longer happen.
 	faulty int
 	healed bool
 	// keptUntil is until when the lock is kept for the minimum time of a hold that has ended.

@@ -19,7 +19,7 @@ func (h changing) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (h changing) WithGroup(name string) slog.Handler { return changing{h.Handler.WithGroup(name)} }
 
-// Each line has its attributes, whatever the host's handler does with those of another.
+// Each line has its attributes, whatever the host's handler does with the attributes of another line.
 func TestHandler_LinesHaveTheirAttributes(t *testing.T) {
 	var written bytes.Buffer
 	h := NewHandler(slog.New(changing{slog.NewTextHandler(&written, nil)}))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The names are those of Redisson. They are in the slot of the lock if its name has a valid hash tag, or none.
+// The names are Redisson's names. They are in the slot of the lock if its name has a valid hash tag, or no hash tag.
 func TestNames_AreThoseOfRedisson(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -116,7 +116,7 @@ func TestMeter_ThatBlocksMissesNothing(t *testing.T) {
 		l.measureLoss(kind, machine.Closed)
 		l.giveMeasured()
 	}
-	const sampled = fewValues + 6*fewValues/2 // n is that of the few, doubled six times
+	const sampled = fewValues + 6*fewValues/2 // n is fewValues, doubled six times
 	const scripts = maxValues / sampled       // with the waits they are too many
 	for range n {
 		for i := range scripts {

@@ -33,8 +33,8 @@ func newWatcher(t *testing.T) (by Watcher, terminated <-chan *actor.PID) {
 	}, told
 }
 
-// An actor that is registered no more counts as gone only after timeout, since it may still be handling its Stopped.
-// One that is registered is never missed, and neither is one on another node.
+// An actor that is no longer registered counts as gone only after timeout, since it may still be handling its Stopped.
+// An actor that is registered is never missed, nor is an actor on another node.
 func TestRemoveMissing_WaitsForTheTimeout(t *testing.T) {
 	by, _ := newWatcher(t)
 	system := by.Rules.Actors
@@ -165,8 +165,8 @@ func TestTerminated_MayComeBeforeStopped(t *testing.T) {
 	}
 }
 
-// The first life of a name is watched no more, but is stopping then, and does not hear of it. Its notice comes when the
-// second life is handling its Stopped.
+// The first life of a name is no longer watched, but is stopping then, and does not learn of that. Its notice comes
+// when the second life is handling its Stopped.
 func TestTerminated_MayBeOfAForgottenLife(t *testing.T) {
 	by, terminated := newWatcher(t)
 	set, first := new(Set), by.newStopper(t, nil)

@@ -7,7 +7,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// A record has the note of the longest hold of each term that has one, and those of the longest terms first.
+// A record has the note of the longest hold of each term that has a note, and the notes of the longest terms first.
 func TestNotes_ThoseOfTheLongestTermsComeFirst(t *testing.T) {
 	changes := 0
 	n := Notes{Changed: func() { changes++ }}

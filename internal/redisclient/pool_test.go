@@ -130,7 +130,7 @@ func TestDeadline_OfAPipelineIsTheLatest(t *testing.T) {
 	}
 }
 
-// Close returns when every call has a Reply, including those of Piggyback. Later calls get a Reply, but are not
+// Close returns when every call has a Reply, including the calls of Piggyback. Later calls get a Reply, but are not
 // sent.
 func TestClose_ReturnsWhenAllIsAnswered(t *testing.T) {
 	t.Parallel()
@@ -226,7 +226,7 @@ func TestPings_DiscoverADeadConnection(t *testing.T) {
 	held := p.Hold(redistest.Command("EVAL"), redistest.Silent)
 	r.Run(counted(in, "h", 0, time.Now().Add(500*time.Millisecond)))
 	err := in.await(t, 0).Err
-	if redistest.ExpectError(t, "silence", err, redistest.Doubtful); err.Unwrap().Error() != "no reply from Redis in time" { // and not that of the connection
+	if redistest.ExpectError(t, "silence", err, redistest.Doubtful); err.Unwrap().Error() != "no reply from Redis in time" { // and not the connection's error
 		t.Error(err)
 	}
 	held.Wait(t)

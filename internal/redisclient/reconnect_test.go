@@ -71,7 +71,7 @@ func TestReconnect_FindsAnAddressThatFollowsLate(t *testing.T) {
 	master.MustDo(t, "REPLICAOF", "127.0.0.1", replica.Addr()[len("127.0.0.1:"):])
 	redistest.ExpectError(t, "before the address has followed", acquire(t, r, "k").Err, redistest.Passing)
 	redistest.Eventually(t, "the subscription to be replaced", func() bool { return master.Calls(t)["subscribe"] > 1 && master.Calls(t)["quit"] > 0 })
-	time.Sleep(2 * lastReplaceDelay) // no replacement is planned any more, so that only the next call can find the new master
+	time.Sleep(2 * lastReplaceDelay) // no further replacement is planned, so that only the next call can find the new master
 	p.Redirect(replica.Addr())
 	redistest.Eventually(t, "a call to reach the new master", func() bool { return acquire(t, r, "k").Err == nil })
 	replica.AwaitSubscribers(t, "c", 1)
@@ -106,7 +106,7 @@ func TestReconnect_RarelyToAReplicaThatStaysOne(t *testing.T) {
 	}
 }
 
-// A reply after its connection was cut may be that of a former master.
+// A reply after its connection was cut may come from a former master.
 func TestReply_AfterACutIsDoubtful(t *testing.T) {
 	client := &spy{Client: redistest.Connect(t, redistest.Shared(t).URL())}
 	r, in, hash := open(t, client), newInbox(), redistest.Name(t)

@@ -2,7 +2,7 @@ package singleton
 
 import "time"
 
-// small is a state of the exploration. The decisions are those of Outbox and Ledger.
+// small is a state of the exploration. Outbox and Ledger make the decisions.
 type small struct {
 	*setting
 	now     time.Duration

@@ -207,8 +207,7 @@ func (k kind) url(server *redistest.Server, client string) string {
 	return url + mark + "client_name=" + client
 }
 
-// wasRefusedNothing also notices refusals that the clients log nowhere, such as that of a SUBSCRIBE: they poll
-// instead.
+// wasRefusedNothing also notices refusals that the clients do not log, such as a refused SUBSCRIBE: they poll instead.
 func (k kind) wasRefusedNothing(t *testing.T) {
 	t.Helper()
 	for _, s := range k.servers {

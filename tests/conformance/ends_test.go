@@ -23,8 +23,8 @@ func (t *trial) afterLoss(lost *hold, processes ...*process) {
 	}
 }
 
-// leaseEnds ends the lease of a hold, then that of one that was transferred in the process, and of one that was
-// transferred to another.
+// leaseEnds ends the lease of a hold, then of a hold that was handed off in the process, and of a hold that was
+// transferred to another process.
 func leaseEnds(t *trial, a, b *process) {
 	leased := request{lease: lease}
 	hold := t.acquire(a, leased)

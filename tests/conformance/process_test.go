@@ -45,7 +45,7 @@ type request struct {
 type hold struct {
 	release func(context.Context) error
 	reenter func(context.Context, request) (*hold, error)
-	// extend gives it a fixed lease, or for 0 that of the watchdog.
+	// extend gives the hold a fixed lease, or for 0 the lease of the watchdog.
 	extend func(context.Context, time.Duration) error
 	lost   <-chan struct{} // closed when the holder is notified of its loss
 	count  int

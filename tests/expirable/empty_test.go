@@ -72,7 +72,7 @@ func TestExpirable_RefusesWithoutANumber(t *testing.T) {
 }
 
 // The number is set again once no permit from before is trusted. The permits of a System that still trusts them stay
-// taken, and those of others have been lost by then.
+// taken, and the permits of other Systems have been lost by then.
 func TestExpirable_RestoresItsNumberAfterDataLoss(t *testing.T) {
 	t.Parallel()
 	const watchdog = 2 * time.Second

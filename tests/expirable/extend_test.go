@@ -12,7 +12,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// An extension moves the time at which the permit expires in Redis, as Redisson's updateLeaseTime, and that of no other.
+// An extension moves the time at which the permit expires in Redis, as Redisson's updateLeaseTime, and does not move
+// the time of another permit.
 func TestExtend_SetsTheExpiry(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
@@ -45,7 +46,7 @@ func TestExtend_SetsTheExpiry(t *testing.T) {
 	awaitPermits(t, p, 3, 0)
 }
 
-// An extension by message is about the permit that it names, or that of the sender.
+// An extension by message is about the permit that it names, or about the sender's permit.
 func TestExtend_ByMessageNamesThePermit(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})

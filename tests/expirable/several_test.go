@@ -86,7 +86,8 @@ func TestSeveral_ComeTogetherByMessage(t *testing.T) {
 	redistest.Eventually(t, "the permits of the dead", func() bool { return count(t, other, name) == "3 0 3 0" })
 }
 
-// A process that does not reach Redis when its request for several permits leaves has no more permits kept once it does.
+// If a process does not reach Redis when its request for several permits leaves, no permits are kept for it once it
+// does.
 func TestSeveral_AreNotKeptAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	s := locktest.NewRemote(t, redistest.Shared(t), locktest.ShortCallTimeout)

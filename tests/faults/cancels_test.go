@@ -14,7 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// cancels is smaller with the race detector, which takes no more than 8,000 goroutines.
+// cancels is smaller with the race detector, which takes at most 8,000 goroutines.
 var cancels = flag.Int("cancels", map[bool]int{false: 30_000, true: 5000}[raceEnabled()], "how many waiters are cancelled at once")
 
 func raceEnabled() bool {

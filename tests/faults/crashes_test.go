@@ -13,8 +13,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Crashes in a row, in every message that a lock actor handles and in those of its life cycle, keep its timer set:
-// the end of a lease is reported, and a renewed one lasts.
+// Crashes in a row, in every message that a lock actor handles and in its life cycle messages, keep its timer set: the
+// end of a lease is reported, and a renewed lease lasts.
 func TestCrash_SeveralInARowKeepTheTimer(t *testing.T) {
 	for _, crashes := range []string{
 		"actors.wakeUp *actor.Restarting", "actors.wakeUp *actor.Started", "actors.wakeUp *actor.Restarting *actor.Started",

@@ -95,7 +95,7 @@ func TestReconnect_WakesWaiters(t *testing.T) {
 	locktest.Release(t, locktest.Got(t, granted).Hold)
 }
 
-// A lost unlock message delays a waiter by no more than the poll bound. Only the poll can let it in.
+// A lost unlock message delays a waiter at most by the poll bound. Only the poll can let it in.
 func TestPoll_FindsLostUnlockMessage(t *testing.T) {
 	t.Parallel()
 	cfg := locktest.NoPolling

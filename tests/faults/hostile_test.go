@@ -47,7 +47,7 @@ func (m *misbehaviour) misbehave() {
 	}
 }
 
-// logHandler, meter and the others are those of the host, and misbehave.
+// logHandler, meter and the other types are the host's code, and misbehave.
 type logHandler struct {
 	slog.Handler
 	*misbehaviour

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// requestTimeout is that of proto.actor's requests.
+	// requestTimeout is the timeout of proto.actor's requests.
 	requestTimeout = 5 * time.Second
 	// reportedWithin is how long after an overlap its report may come.
 	reportedWithin = 15 * time.Second
@@ -344,7 +344,7 @@ func (j *judging) judgeMessages() {
 	}
 }
 
-// judgeStore sees to it that the store has counted what was written: its operations have an order, that of its numbers.
+// judgeStore checks that the store has counted the writes: its operations have the order of its numbers.
 func (j *judging) judgeStore(name string, all []written) {
 	slices.SortFunc(all, func(a, b written) int { return cmp.Compare(a.value, b.value) })
 	fault := func(format string, args ...any) { j.faults = append(j.faults, fmt.Sprintf(format, args...)) }

@@ -30,13 +30,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// settings are those of a worker, in its environment.
+// settings are the settings of a worker, in its environment.
 type settings struct {
 	// Role is candidate or sender; of grains, host or caller; or node, which is all of them.
 	Role  string
 	Redis string
 	Store string // its URL; none if empty
-	// Name is that of a worker whose connections the network at this address carries.
+	// Name is the name of a worker whose connections the network at the address Network carries.
 	Name, Network string
 	Port          int // of the remote; 0: any
 	Watchdog      time.Duration
@@ -77,7 +77,7 @@ func report(what, name string, token, n int64) {
 
 var reporting sync.Mutex
 
-// theSingleton is the name of the singleton in events, clusterName that of the cluster.
+// theSingleton is the name of the singleton in events, clusterName the name of the cluster.
 const (
 	theSingleton = "singleton"
 	clusterName  = "fleet"
@@ -221,7 +221,7 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 type counter struct {
 	settings
 	store store
-	name  string // of a singleton; that of a grain is known when it starts
+	name  string // of a singleton; the name of a grain is known when it starts
 	token int64
 	valid func(actor.Context) bool
 	value int64

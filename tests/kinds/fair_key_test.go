@@ -34,7 +34,7 @@ func sites(t testing.TB, k locktest.Key, cfg lockkeeper.Config, n int) (all []*l
 
 func (k fairKey) of(s *locktest.Site) *lockkeeper.Lock { return s.FairLock(k.LockName) }
 
-// entries are those of the queue in Redis.
+// entries returns the entries of the queue in Redis.
 func (k fairKey) entries(t testing.TB) []string {
 	t.Helper()
 	queue := locktest.Must(k.Do(t, "LRANGE", k.queue, "0", "-1").AsStrSlice())(t)

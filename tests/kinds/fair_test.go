@@ -106,8 +106,8 @@ func TestFair_RemovesEntryOfWaiterThatGaveUpWhileRedisWasSilent(t *testing.T) {
 	k.releaseInOrder(t, hold, first)
 }
 
-// A foreign head that does not take the lock keeps its entry until its timeout, and no longer. If its process is
-// dead, so that no subscriber receives its notification, it costs no more than an entry of ours, whatever its
+// A foreign head that does not take the lock keeps its entry until its timeout, and no longer. If its process is dead,
+// so that no subscriber receives its notification, it costs at most as much as an entry of Lockkeeper, whatever its
 // timeout. An entry without a timeout would stay for ever: it costs nothing.
 func TestFair_SkipsForeignHeadAfterItsTimeout(t *testing.T) {
 	t.Parallel()

@@ -38,7 +38,8 @@ func TestForceRelease_FreesNothingWhenLate(t *testing.T) {
 					}
 				}
 				locktest.Fails(of(operator, k.LockName).ForceRelease(locktest.Within(t)))(t, lockkeeper.ErrUnavailable)
-				// The commands of a MultiLock's members are sent one by one. Once one is held, no more replies arrive.
+				// The commands of a MultiLock's members are sent one by one. Once a command is held, no further replies
+				// arrive.
 				late = slices.DeleteFunc(late, func(each *redistest.Held) bool { _, caught := each.Caught(); return !caught })
 				if len(late) == 0 {
 					t.Fatal("no command is late")

@@ -11,9 +11,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 )
 
-// The queue and the timeouts of a fair lock may be keys of another application, or have entries of one. They do not
-// change. Requests are refused, also those of a MultiLock. A hold can still be released, and the waiters of a fair
-// lock in its process are refused.
+// The queue and the timeouts of a fair lock may be keys of another application, or have entries of another application.
+// They do not change. Requests are refused, also requests for a MultiLock. A hold can still be released, and the
+// waiters of a fair lock in its process are refused.
 func TestForeignQueue_IsRefusedAndUnchanged(t *testing.T) {
 	t.Parallel()
 	names := map[string]func(key string) string{"queue": keyspace.Queue, "timeouts": keyspace.Timeouts}

@@ -17,8 +17,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// slowClient holds back chosen commands of a process, while the others pass. answered counts those of its scripts that
-// Redis has carried out.
+// slowClient holds back chosen commands of a process, while the others pass. answered counts the scripts of the process
+// that Redis has carried out.
 type slowClient struct {
 	rueidis.Client
 	scripts  []string // the SHAs of those that it may hold back

@@ -15,7 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// isThis checks that a process is that of the test, by the record of its System.
+// isThis checks that a process is the process of the test, by the record of its System.
 func isThis(t *testing.T, p lockkeeper.Process, application string, since time.Time) {
 	t.Helper()
 	host, _ := os.Hostname()

@@ -57,7 +57,7 @@ func (k rwKey) holders(t testing.TB) (mode string, holders map[string]string) {
 	return mode, holders
 }
 
-// heldAs checks the mode of the hash, and that its fields are those of the sites, each with that count. It returns
+// heldAs checks the mode of the hash, and that its fields are the fields of the sites, each with that count. It returns
 // the fields.
 func (k rwKey) heldAs(t testing.TB, mode, count string, by ...*locktest.Site) (owners []string) {
 	t.Helper()

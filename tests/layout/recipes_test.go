@@ -15,7 +15,7 @@ type testRun struct {
 	race, tags bool
 }
 
-// testRuns are those of .ci/run and the recipes that it uses.
+// testRuns returns the test runs of .ci/run and of the recipes that it uses.
 func testRuns(t *testing.T) (runs []testRun) {
 	t.Helper()
 	var recipes string
@@ -54,8 +54,8 @@ func testRuns(t *testing.T) (runs []testRun) {
 	return runs
 }
 
-// The recipes run each test, in one of their commands: those that compute for long are in lists of packages, and so are
-// those of other modules.
+// The recipes run each test, in one of their commands: tests that compute for long are in lists of packages, and so are
+// the tests of other modules.
 func TestRecipes_RunEveryTest(t *testing.T) {
 	function := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 	constraint := regexp.MustCompile(`(?m)^//go:build .*$`)

@@ -24,7 +24,7 @@ import (
 const (
 	boundWatchdog = 12 * time.Second
 	boundTrusted  = boundWatchdog - boundWatchdog/100 - 2*time.Millisecond // a lease is never trusted for longer
-	boundAnswer   = 3 * time.Second                                        // CallTimeout, and no more than a quarter of the lease
+	boundAnswer   = 3 * time.Second                                        // CallTimeout, and at most a quarter of the lease
 	boundLate     = 250 * time.Millisecond                                 // for a reply that is late
 	boundShort    = 200 * time.Millisecond                                 // of WithWait, and of contexts with a deadline
 	boundSlack    = 2500 * time.Millisecond                                // for a busy machine; one call to Redis too many takes longer

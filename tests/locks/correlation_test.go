@@ -17,7 +17,7 @@ func correlationOf(m any) string {
 	return m.(interface{ GetCorrelationId() string }).GetCorrelationId()
 }
 
-// Each answer has the correlation id of its request: also a refusal, and that of a request that is not valid.
+// Each answer has the correlation id of its request: also a refusal, and the refusal of a request that is not valid.
 func TestCorrelation_IsInEachAnswer(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})

@@ -95,8 +95,8 @@ func TestDrain_EndsWorkWhileTheLockIsHeld(t *testing.T) {
 	}
 }
 
-// A reply of Redis that comes so late that the drain cannot be kept any more is no mistake of the caller: the candidacy
-// goes on.
+// A reply of Redis that comes so late that the drain can no longer be kept is not a mistake of the caller: the
+// candidacy goes on.
 func TestDrain_LateGrantIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: 10 * time.Second})

@@ -83,7 +83,7 @@ func TestExtend_MovesTheDrain(t *testing.T) {
 	}
 }
 
-// An extension by message is about the hold that it names, or that of the owner.
+// An extension by message is about the hold that it names, or about the owner's hold.
 func TestExtend_ByMessageNamesTheHoldOrItsOwner(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})

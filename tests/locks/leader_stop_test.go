@@ -257,8 +257,8 @@ func TestLeaderActor_RestartsItsChildBesideABadSubscriber(t *testing.T) {
 	}
 }
 
-// A leader leads again after a loss although its child was handling its Stopped then, and a subscriber to the event stream
-// blocks over letters to actors that are registered no more.
+// A leader leads again after a loss although its child was handling its Stopped then, and a subscriber to the event
+// stream blocks over letters to actors that are no longer registered.
 func TestLeaderActor_LeadsAgainBesideABadSubscriber(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})

@@ -108,7 +108,7 @@ func TestLeaderActor_ReleasesAfterItsChildStops(t *testing.T) {
 	k.AwaitFree(t)
 }
 
-// A leader actor ends when it has no more reason to wait. Its child ends before, and the lock is free.
+// A leader actor ends when it no longer has a reason to wait. Its child ends before, and the lock is free.
 func TestLeaderActor_EndsWithoutAReasonToWait(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})

@@ -113,8 +113,8 @@ func TestLog_NamesTheLostPermit(t *testing.T) {
 	}
 }
 
-// The log line of a long wait names the process that holds the lock, and that of a long hold the code that has taken
-// it.
+// The log line of a long wait names the process that holds the lock, and the log line of a long hold the code that has
+// taken it.
 func TestLog_ReportsLongWaitsAndHolds(t *testing.T) {
 	t.Parallel()
 	var waits, holds journal

@@ -77,8 +77,8 @@ func TestSemaphore_CrashKeepsTheNumber(t *testing.T) {
 	}
 }
 
-// A request that a crash interrupts is answered, and counted, also if its memory was that of an earlier request,
-// which the actor has handled.
+// A request that a crash interrupts is answered, and counted, also if its memory was used by an earlier request, which
+// the actor has handled.
 func TestSemaphore_CrashAnswersItsRequest(t *testing.T) {
 	t.Parallel()
 	faults, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{})

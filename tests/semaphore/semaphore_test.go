@@ -232,7 +232,7 @@ func TestSemaphore_ReleaseWorksBesideAnotherKind(t *testing.T) {
 	locktest.Equal(t, k.Number(t, "GET", k.LockName), 2, "%d are free")
 }
 
-// A name of an expirable semaphore can become that of a semaphore: the commands of both have numbers of their own.
+// The name of an expirable semaphore can become the name of a semaphore: the commands of each have their own numbers.
 func TestSemaphore_FollowsAnExpirableOne(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{Idle: 50 * time.Millisecond})

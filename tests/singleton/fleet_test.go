@@ -70,7 +70,7 @@ func newFleet(t *testing.T) *fleet {
 	return &fleet{t: t, Key: locktest.NewKey(t, redistest.Shared(t)), terms: make(chan term, 100)}
 }
 
-// node opens a node; url is that of Redis.
+// node opens a node; url is the URL of Redis.
 func (f *fleet) node(cfg lockkeeper.Config, prepare ...func(*actor.ActorSystem)) *node {
 	f.t.Helper()
 	return f.nodeAt(f.Server.URL(), cfg, prepare...)

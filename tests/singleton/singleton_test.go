@@ -92,7 +92,7 @@ func TestSingleton_KeepsSenderAndHeaders(t *testing.T) {
 	}
 }
 
-// The address of a node may have slashes, as those of gRPC's resolvers.
+// The address of a node may have slashes, as the addresses of gRPC's resolvers.
 func TestSingleton_AnswersToAnyAddress(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

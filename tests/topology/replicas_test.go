@@ -137,8 +137,8 @@ func TestReplicas_ConfirmAMinimumTime(t *testing.T) {
 	}
 }
 
-// In a cluster, the replicas are those of the server with the lock. While the client follows a slot to another
-// server, the replicas of the former one confirm nothing.
+// In a cluster, the replicas of the server with the lock confirm. While the client follows a slot to another server,
+// the replicas of the former server confirm nothing.
 func TestReplicas_InAClusterAreThoseOfTheSlot(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)

@@ -17,10 +17,10 @@ import (
 // notices after a second; clients that waited for its end took from 6 s to 11 s.
 const takeover = 5 * time.Second
 
-// Two processes take turns while another server becomes the master. Both move there with their subscriptions; the tokens
-// of each process grow; holds that the new master lacks are not trusted; and the old master, if it lives, gets no more
-// commands. The new master may lack the last turns, as no process waits for replicas: TestReplicas_TakeoverGrantsNoLockTwice
-// has exclusion.
+// Two processes take turns while another server becomes the master. Both move there with their subscriptions; the
+// tokens of each process grow; holds that the new master lacks are not trusted; and the old master, if it lives, gets
+// no further commands. The new master may lack the last turns, as no process waits for replicas:
+// TestReplicas_TakeoverGrantsNoLockTwice has exclusion.
 func TestSentinel_ClientsFollowTheMaster(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(t *testing.T, master, sentinel *redistest.Server){

@@ -88,8 +88,8 @@ func TestCluster_WaiterOnAnotherServerIsNotDelayed(t *testing.T) {
 	}
 }
 
-// Without sharded pub/sub, messages go to all servers of a cluster. A server that leaves it gets none any more, keeps its
-// subscribers and tells them nothing: they must leave it by themselves.
+// Without sharded pub/sub, messages go to all servers of a cluster. A server that leaves the cluster no longer gets
+// messages, keeps its subscribers and tells them nothing: they must leave the server by themselves.
 func TestCluster_SubscribersLeaveAServerThatHasLeft(t *testing.T) {
 	t.Parallel()
 	for how, c := range map[string]struct {

@@ -215,7 +215,7 @@ func TestReplacement_IsAtOnceIfTheServerMayBeWrong(t *testing.T) {
 		t.Errorf("%d subscriptions were reported: there was a gap", n)
 	}
 	master.Resume(t)
-	master.AwaitSubscribers(t, "stays", 0) // it gets no SUBSCRIBE any more
+	master.AwaitSubscribers(t, "stays", 0) // it no longer gets a SUBSCRIBE
 
 	// One attempt fails.
 	held := p.Hold(redistest.Command("SUBSCRIBE"))

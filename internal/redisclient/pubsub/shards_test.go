@@ -94,8 +94,8 @@ func TestShards_AreNotLeftOnAReplica(t *testing.T) {
 	}
 }
 
-// A slot moves, and Redis says so of one channel after the other. One that is added meanwhile leaves the former master: it
-// would stay there when nothing listens any more, and be subscribed when the slot comes back.
+// A slot moves, and Redis says so of one channel after the other. A channel that is added meanwhile leaves the former
+// master: otherwise it would stay there when nothing listens, and be subscribed when the slot comes back.
 func TestShards_LeaveNoChannelBehind(t *testing.T) {
 	t.Parallel()
 	const first, second = "first{x}", "second{x}"
