@@ -132,7 +132,7 @@ func ACL() []Rights {
 	return append(slices.Concat(kinds, []Rights{multi, red, singleton}, synchronizers), all)
 }
 
-// and returns the rights of other, with those of r added.
+// and returns the rights of both.
 func (r Rights) and(other Rights) Rights {
 	return Rights{
 		Kind: other.Kind, scripts: slices.Concat(r.scripts, other.scripts),

@@ -59,7 +59,7 @@ func (d *db) spoilOrder(t *testing.T, order string, now int64, r *rand.Rand) (st
 	return strays
 }
 
-// Fields of a wait queue that are not entries are ignored, or removed, and an order that is not that of the entries is
+// Fields of a wait queue that are not entries are ignored, or removed, and an order that differs from the entries is
 // made anew: every row replies, leaves and publishes the same. A semaphore at least replies.
 func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 	d := onRedis(t)

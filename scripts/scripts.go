@@ -148,7 +148,7 @@ func expand(file string, has map[string]bool) string {
 	return text.String()
 }
 
-// define defines the constants that a source uses, also those of pub/sub, and replaces the names of texts.
+// define defines the constants that a source uses, also the commands of pub/sub, and replaces the names of texts.
 func define(more []constant, source string) string {
 	for _, c := range slices.Concat(constants, more) {
 		if strings.Contains(source, c.name) {

@@ -13,7 +13,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// shortCalls are calls like those of the tables, each with the commands that the script runs. The pattern of connect hears
+// shortCalls are calls as in the tables, each with the commands that the script runs. The pattern of connect hears
 // each message: if no client did, a release would not ask for the numbers of subscribers (pubsub).
 var shortCalls = []struct {
 	script                  *scripts.Script

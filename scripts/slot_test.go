@@ -13,8 +13,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// slotCall is a call like those of the tables, with the keys that are on the new server already. There is only one run:
-// on the server that has the hash. The state after is that after all keys have moved.
+// slotCall is a call as in the tables, with the keys that are on the new server already. There is only one run:
+// on the server that has the hash. after is the state when all keys have moved.
 type slotCall struct {
 	script                  *scripts.Script
 	before, moved, args     string

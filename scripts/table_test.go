@@ -32,7 +32,7 @@ import (
 //	           was added and seen just now, and lasts for 20 s.
 //
 // The second run, with the same arguments, must reply and leave the same (else see again and afterAgain), and publish
-// nothing (else see publishedAgain). See state_test.go for the words of before and after, and redis_test.go for those of
+// nothing (else see publishedAgain). See state_test.go for the words of before and after, and redis_test.go for the words of
 // listeners and published.
 
 // table has the rows of a script. Call names its KEYS and, after a slash, its ARGV: a capitalized name is a key, a channel

@@ -45,7 +45,7 @@ func (s *Semaphore) acquireCommand(o *op, c *Command) {
 	}
 }
 
-// acquireReplied grants the permits to the requests that were served. Those of a request that has left go back. After
+// acquireReplied grants the permits to the requests that were served. The permits of a request that has left go back. After
 // permits were reserved for a request, other processes go first.
 func (s *Semaphore) acquireReplied(o op, r Result) {
 	s.wait.tries, s.wait.lastErr = 0, ""

@@ -47,7 +47,7 @@ func TestRandomWorlds(t *testing.T) {
 	})
 }
 
-// No more permits are trusted than there are when Redis loses its data again and again, at once or one part after the
+// At most the number of permits is trusted when Redis loses its data again and again, at once or one part after the
 // other, and its clients set the number again.
 func TestRandomLosses_TrustNoMorePermitsThanThereAre(t *testing.T) {
 	explore.Walk(t, 50, 2000, func(r *rand.Rand) *explore.Processes[*shared] {

@@ -9,8 +9,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// Form is a form of locks. Its functions derive a key or a channel from the name of a lock, which is its own key; those of
-// keys and channels that the form does not have are nil.
+// Form is a form of locks. Its functions derive a key or a channel from the name of a lock, which is its own key. They
+// are nil for keys and channels that the form does not have.
 type Form struct {
 	// Name names the kinds of the form in the rights of ACL users.
 	Name string

@@ -37,7 +37,7 @@ type Decider interface {
 	// or refused at once, or waits in the queue. Its Ref is the *request.Call.
 	Acquire(m machine.Machine, now machine.Instant, req machine.Request)
 	// Event returns the event of a request other than an Acquire, a Cancel or a List; nil if this kind does not take it.
-	// The request may be about a hold: that of the owner, or, if the owner is 0 or has none, the one with that id.
+	// A request about a hold means the hold of the owner or, if the owner is 0 or has none, the hold with that id.
 	Event(call *request.Call, hold uint64, owner machine.Owner) Event
 	// Apply applies a reply to the machine.
 	Apply(m machine.Machine, now machine.Instant, r *Reply)
@@ -112,7 +112,7 @@ type Actor interface {
 // Reply is the reply of Redis to a command of an Actor.
 type Reply struct {
 	To Actor
-	// Seq is that of the command.
+	// Seq is the Seq of the command.
 	Seq uint64
 	// Lock is for locks, and Other for other kinds.
 	Lock  backend.Reply
@@ -134,7 +134,7 @@ type Row struct {
 	*request.Traits
 	// Remain are the keys of a name that a free lock may leave in Redis until they expire.
 	Remain []func(name string) string
-	// Features are those of a lock on one key.
+	// Features are the features of a lock on one key.
 	Features lock.Features
 	// new makes the Adapter of a synchronizer that is not a lock.
 	new func(s *System, name string, a Actor) Adapter
@@ -144,7 +144,7 @@ type Row struct {
 // of them for the other: both are locks, or both are numbers, the free permits or the count of a latch.
 func SameType(a, b messages.Kind) bool { return Of(a).IsLock() == Of(b).IsLock() }
 
-// Table has the row of each kind. Here are those of the synchronizers; the row of a lock follows from its traits, which
+// Table has the row of each kind. The rows of the synchronizers are here; the row of a lock follows from its traits, which
 // are in package request.
 var Table = map[messages.Kind]*Row{
 	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {new: newExpirable},
@@ -190,7 +190,7 @@ func waitQueueOf(f *forms.Form) []func(name string) string {
 	return []func(string) string{f.WaitQueue, f.WaitOrder}
 }
 
-// Of returns the row of a kind; for an unknown kind, that of a plain lock.
+// Of returns the row of a kind; for an unknown kind, the row of a plain lock.
 func Of(kind messages.Kind) *Row {
 	if kind < 0 || int(kind) >= len(byNumber) {
 		return byNumber[messages.Kind_KIND_PLAIN]

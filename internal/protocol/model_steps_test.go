@@ -60,7 +60,7 @@ func (s *sequence) step(t *testing.T) (published []redismodel.Publication, err e
 }
 
 // subscription subscribes a client to a channel, or ends its subscription: to the channels of all parts, or to
-// that of a waiter.
+// the channel of a waiter.
 func (s *sequence) subscription(t *testing.T) {
 	t.Helper()
 	c := s.client()

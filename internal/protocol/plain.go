@@ -62,7 +62,7 @@ func tokens(c *lock.Command) string {
 }
 
 // draw returns the second script of an acquire, for a counter that may be on another server. Its tokens are
-// higher than those of all earlier owners. If it is so late that the next owner has drawn already, the lease is
+// higher than the tokens of all earlier owners. If it is so late that the next owner has drawn already, the lease is
 // over, and nothing is granted.
 func draw(counter, wanted string) redisclient.Second {
 	return redisclient.Second{Script: scripts.Draw, Key: counter, Arg: wanted}

@@ -92,7 +92,7 @@ func (l *Lock) Owner(term uint64) string {
 	return l.field
 }
 
-// Keeper returns the owner field that replaces that of a term that has ended, while its key is left to expire. Its client is
+// Keeper returns the owner field that replaces the field of a term that has ended, while its key is left to expire. Its client is
 // the same, so that the process is known; it is the owner of no term.
 func (l *Lock) Keeper(term uint64) string {
 	return l.options.Client + ":0" + strconv.FormatUint(term, 10)

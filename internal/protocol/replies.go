@@ -124,7 +124,7 @@ func (l *Lock) status(r *lock.Result, reply redisclient.Reply) {
 	}
 }
 
-// drawn returns the tokens in a reply: one number, or those of all locks, as acquire_all lists them. ok is false
+// drawn returns the tokens in a reply: one number, or the numbers of all locks, as acquire_all lists them. ok is false
 // if they are invalid.
 func drawn(reply redisclient.Reply) (tokens []int64, ok bool) {
 	if reply.S[0] == "" {

@@ -21,7 +21,7 @@ type Semaphore struct {
 	waitQueue, settings, client string
 }
 
-// NewSemaphore returns a semaphore. name is its key, and client that of its command records.
+// NewSemaphore returns a semaphore. name is its key, and client the client of its command records.
 func NewSemaphore(name, client string, options *Options) *Semaphore {
 	return &Semaphore{
 		Channel: keyspace.PermitsChannel(name), keys: [2]string{name, keyspace.Calls(name) + ":" + client},

@@ -33,7 +33,7 @@ func (l *Lock) waitQueueSettings() string {
 	return l.settings.Value()
 }
 
-// Waiters returns the channel to which a waiter subscribes besides that of the release; "" for a fair lock.
+// Waiters returns the channel to which a waiter subscribes besides the channel of the release; "" for a fair lock.
 func (l *Lock) Waiters() string {
 	if l.Form.Queue != nil {
 		return ""
