@@ -87,7 +87,7 @@ func serversOf(systems []*Runtime) []*backend.Server {
 }
 
 // systemOf returns the system whose subscriber listens on a channel.
-func systemOf(channel backend.Channel) *Runtime { return channel.Server.System.(*Runtime) }
+func systemOf(channel backend.Channel) *Runtime { return channel.Server.User.(*Runtime) }
 
 // FormRedLock makes the systems the servers of a RedLock. The first system runs its lock actors.
 func FormRedLock(systems []*Runtime) error {
@@ -120,19 +120,19 @@ func FormRedLock(systems []*Runtime) error {
 }
 
 // redSystems returns the systems of the RedLock of this system; nil if it has none.
-func (r *Runtime) redSystems() []request.System {
+func (r *Runtime) redSystems() []request.Home {
 	red := r.red.Load()
 	if red == nil {
 		return nil
 	}
-	all := make([]request.System, len(*red))
+	all := make([]request.Home, len(*red))
 	for i, each := range *red {
 		all[i] = each
 	}
 	return all
 }
 
-// DrawOrder implements request.System.
+// DrawOrder implements request.Home.
 func (r *Runtime) DrawOrder(members []request.Member) (order []int) {
 	for _, batch := range backend.Batches(partsOf(members)) {
 		order = append(order, batch...)

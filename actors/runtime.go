@@ -148,7 +148,7 @@ func (r *Runtime) toGuardian(m any) (taken bool) {
 	return r.post.DeliverTo(r.guardianProcess, r.guardian, m)
 }
 
-// Rules implements request.System.
+// Rules implements request.Home.
 func (r *Runtime) Rules() *request.Rules { return &r.rules }
 
 // Watches returns the locks that are watched.

@@ -52,7 +52,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	r.clocks = alarm.New(r.Now, r.redis.InRound)
 	r.endBeat = r.clock.Beat(r.clocks.Recheck)
 	r.server = backend.NewServer(r, r.redis, backend.Config{
-		KeyPrefix: cfg.KeyPrefix, TokenCounter: cfg.TokenCounter, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog,
+		User: r, KeyPrefix: cfg.KeyPrefix, TokenCounter: cfg.TokenCounter, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog,
 		KeepTokens: cfg.Idle,
 	})
 	r.notes.Changed = r.server.RecordChanged

@@ -43,7 +43,7 @@ func outcomeTo(done func(failed, transient bool)) func(Reply) {
 
 // cleanup makes a cleanup of what Redis keeps for ttl from now on.
 func (s *Server) cleanup(try attempt, ttl time.Duration, done func(certain bool)) cleanup {
-	return cleanup{try: try, until: s.System.Now() + ttl, done: done}
+	return cleanup{try: try, until: s.clock.Now() + ttl, done: done}
 }
 
 const (
@@ -119,7 +119,7 @@ func (k *cleanups) send(batch []cleanup, done func(confirmed bool)) {
 	all := &collect[bool]{n: len(batch), judge: whenAll(func(retry []bool) { done(slices.Contains(retry, false)) })}
 	deadline := time.Now().Add(k.server.callTimeout)
 	for _, c := range batch {
-		if k.server.System.Now() >= c.until { // the key has expired
+		if k.server.clock.Now() >= c.until { // the key has expired
 			all.add(k.handleOutcome(c, false, false))
 			continue
 		}

@@ -51,7 +51,7 @@ type unused struct {
 }
 
 // Counter returns the counter of a lock, for one more user, which leaves it with LeaveCounter.
-func (s *Server) Counter(name string) *Counter { return s.counters.enter(name, s.System.Now()) }
+func (s *Server) Counter(name string) *Counter { return s.counters.enter(name, s.clock.Now()) }
 
 // KnownCounter is like Counter, but returns nil if there is no counter yet.
 func (s *Server) KnownCounter(name string) *Counter {
@@ -62,7 +62,7 @@ func (s *Server) KnownCounter(name string) *Counter {
 }
 
 // LeaveCounter ends the use of a counter.
-func (s *Server) LeaveCounter(c *Counter) { s.counters.leave(c, s.System.Now()) }
+func (s *Server) LeaveCounter(c *Counter) { s.counters.leave(c, s.clock.Now()) }
 
 func (all *counters) enter(name string, now machine.Instant) *Counter {
 	all.mu.Lock()

@@ -104,7 +104,7 @@ func (m *majority) evict(c lock.Command, inspections []inspection, deadline time
 		try := func(deadline time.Time, done func(failed, transient bool)) {
 			on.releaseOf(owners, deadline, outcomeTo(done))
 		}
-		on.server.cleanups.add(cleanup{try: try, until: on.server.System.Now() + left})
+		on.server.cleanups.add(cleanup{try: try, until: on.server.clock.Now() + left})
 	}
 	m.free(free, goOn, func(t tally) {
 		if len(t.done) < m.quorum() {

@@ -52,7 +52,7 @@ func (m *member) vote(c lock.Command, quarantine time.Duration, deadline time.Ti
 			if out > 0 {
 				age = quarantine - out
 			}
-			m.server.memory.note(name, age, m.server.System.Now())
+			m.server.memory.note(name, age, m.server.clock.Now())
 		}
 		read(seq, reply)
 	})

@@ -49,7 +49,7 @@ func (s *Server) knownMemory() protocol.Memory {
 	defer s.memory.mu.Unlock()
 	known := protocol.Memory{Key: keyspace.Memory(s.prefix), Name: s.memory.name}
 	if known.Name != "" {
-		known.Age = s.System.Now() - s.memory.knownSince
+		known.Age = s.clock.Now() - s.memory.knownSince
 	}
 	return known
 }
@@ -67,7 +67,7 @@ func Discover(servers []*Server) {
 		call := protocol.InspectMemory(keyspace.Memory(s.prefix), uuid.NewString(), deadline)
 		call.To = receive(func(_ uint64, reply redisclient.Reply) {
 			if reply.Err == nil {
-				s.memory.note(reply.S[0], time.Duration(reply.N[0])*time.Millisecond, s.System.Now())
+				s.memory.note(reply.S[0], time.Duration(reply.N[0])*time.Millisecond, s.clock.Now())
 			}
 			answers.add(struct{}{})
 		})

@@ -123,7 +123,7 @@ func (r *record) write() {
 	if r.timer != nil {
 		r.timer.Stop()
 	}
-	now := r.server.System.Now()
+	now := r.server.clock.Now()
 	ttl := r.ttl
 	if left := r.longestLease - now; left > 0 {
 		ttl = max(ttl, left+left/50+r.ttl/3) // a lease is trusted for less than its TTL

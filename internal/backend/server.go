@@ -12,9 +12,10 @@ import (
 
 // Server is one Redis, a single server or a cluster.
 type Server struct {
-	// System is the user of the server.
-	System System
+	// User is Config.User.
+	User any
 
+	clock  Clock
 	redis  *redisclient.Redis
 	prefix string
 	// tokenCounter is Config.TokenCounter.
@@ -34,14 +35,15 @@ type Server struct {
 	leftoversExpireAt atomic.Int64
 }
 
-// System is the user of a Server.
-type System interface {
-	// Now returns the time on the System's clock.
+// Clock is the clock of the user of a Server.
+type Clock interface {
 	Now() machine.Instant
 }
 
 // Config are the settings of a Server.
 type Config struct {
+	// User is the user of the Server, which finds itself there again.
+	User any
 	// KeyPrefix is the prefix of the key of every lock.
 	KeyPrefix string
 	// CallTimeout is the time that Redis may take to answer.
@@ -55,9 +57,9 @@ type Config struct {
 }
 
 // NewServer returns a Server. It starts no goroutine. The caller closes the Redis.
-func NewServer(system System, redis *redisclient.Redis, cfg Config) *Server {
+func NewServer(clock Clock, redis *redisclient.Redis, cfg Config) *Server {
 	s := &Server{
-		System: system, redis: redis, prefix: cfg.KeyPrefix, tokenCounter: cfg.TokenCounter, quarantine: cfg.Quarantine,
+		User: cfg.User, clock: clock, redis: redis, prefix: cfg.KeyPrefix, tokenCounter: cfg.TokenCounter, quarantine: cfg.Quarantine,
 		callTimeout: max(cfg.CallTimeout, time.Second), // no request waits for background calls
 	}
 	s.cleanups.server, s.counters.keepFor = s, cfg.KeepTokens
@@ -85,7 +87,7 @@ func (s *Server) LeaveToExpire(until machine.Instant) {
 
 // Released reports whether no key of this Server is left to expire.
 func (s *Server) Released() bool {
-	return s.cleanups.complete() && int64(s.System.Now()) >= s.leftoversExpireAt.Load()
+	return s.cleanups.complete() && int64(s.clock.Now()) >= s.leftoversExpireAt.Load()
 }
 
 // Close ends the background work. It sends the remaining releases once more, and waits for them until done. When the

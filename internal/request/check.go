@@ -26,8 +26,8 @@ const (
 	MaxLease = 100 * 365 * 24 * time.Hour
 )
 
-// System is a System as its requests see it.
-type System interface {
+// Home is a System as the requests to it see it.
+type Home interface {
 	Rules() *Rules
 	// DrawOrder returns the order, as indexes, in which the members of a MultiLock draw their tokens.
 	DrawOrder(members []Member) []int
@@ -35,7 +35,7 @@ type System interface {
 
 // Rules check the requests to a System.
 type Rules struct {
-	System System
+	System Home
 	// ID is the client part of the owner fields of the System.
 	ID string
 	// KeyPrefix comes before every name.
@@ -47,7 +47,7 @@ type Rules struct {
 	// Config has the times; Watchdog bounds fixed leases on a RedLock.
 	Config *machine.Config
 	// RedLock returns the Systems of the RedLock of this System; nil if it has no RedLock.
-	RedLock func() []System
+	RedLock func() []Home
 	// Actors has the actors that are owners.
 	Actors *actor.ActorSystem
 }

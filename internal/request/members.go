@@ -15,18 +15,18 @@ const MaxMembers = 64
 
 // Member is a lock that is part of a MultiLock.
 type Member struct {
-	System System
+	System Home
 	Kind   messages.Kind
 	Mode   messages.Mode
 	Name   string
 }
 
 // systems returns the systems in whose Redis the member has a key.
-func (m Member) systems() []System {
+func (m Member) systems() []Home {
 	if TraitsOf(m.Kind).Composition == SeveralServers {
 		return m.System.Rules().RedLock()
 	}
-	return []System{m.System}
+	return []Home{m.System}
 }
 
 // Members are the members of a MultiLock.
@@ -99,7 +99,7 @@ func NewMembers(given []Member) (*Members, error) {
 }
 
 // Home returns the system that runs the lock actor of the MultiLock.
-func (m *Members) Home() System { return m.Sorted[0].System }
+func (m *Members) Home() Home { return m.Sorted[0].System }
 
 // Tokens returns the members' fencing tokens in the order given to NewMembers; 0 for a member
 // without tokens.
