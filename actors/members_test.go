@@ -25,7 +25,7 @@ func (c client) Mode() rueidis.ClientMode { return c.mode }
 func home(id string, mode rueidis.ClientMode) *Runtime {
 	r := &Runtime{id: id, redis: redisclient.New(client{mode: mode}, 0)}
 	r.server = backend.NewServer(r, r.redis, backend.Config{User: r})
-	r.kinds, r.clocks = kinds.NewSystem(kinds.SystemConfig{ID: id, Server: r.server, Config: &r.cfg.Config}), alarm.New(r.Now, r.redis.InRound)
+	r.kinds, r.clocks = kinds.New(kinds.Settings{ID: id, Server: r.server, Config: &r.cfg.Config}), alarm.New(r.Now, r.redis.InRound)
 	r.rules = request.Rules{System: r, ID: id, Cluster: r.redis.Cluster(), RedLock: r.redSystems}
 	return r
 }

@@ -67,7 +67,7 @@ type Config struct {
 type Runtime struct {
 	cfg Config
 	// kinds makes the Adapter of each lock actor.
-	kinds *kinds.System
+	kinds *kinds.Kinds
 	// rules check the requests.
 	rules  request.Rules
 	system *actor.ActorSystem

@@ -56,7 +56,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		KeepTokens: cfg.Idle,
 	})
 	r.notes.Changed = r.server.RecordChanged
-	r.kinds = kinds.NewSystem(kinds.SystemConfig{
+	r.kinds = kinds.New(kinds.Settings{
 		ID: r.id, Server: r.server, Host: r.host, Config: &r.cfg.Config, Now: r.Now, NextTerm: func() uint64 { return r.terms.Add(1) },
 		Options: kinds.LockOptions{
 			Client: r.id, WaiterTimeout: cfg.WaiterTimeout,

@@ -13,19 +13,19 @@ import (
 const recordTime = machine.Instant(time.Hour)
 
 // commandClient is the client id under which new actors of semaphores and latches send their commands.
-func (s *System) commandClient() string { return *s.commands.Load() }
+func (s *Kinds) commandClient() string { return *s.commands.Load() }
 
 // renewCommandClient is for an actor that leaves while one of its commands is not confirmed. The next actor's
 // commands then count as another client's; otherwise Redis would refuse the unconfirmed command as outdated.
-func (s *System) renewCommandClient() {
+func (s *Kinds) renewCommandClient() {
 	client := s.NewClientID()
 	s.commands.Store(&client)
 }
 
 // keepPermitRecords is for an actor that leaves while one of its commands may still arrive: no record of an expirable
 // semaphore is removed for as long as Redis would keep one.
-func (s *System) keepPermitRecords() { s.permitRecordsUntil.Store(int64(s.Now() + recordTime)) }
+func (s *Kinds) keepPermitRecords() { s.permitRecordsUntil.Store(int64(s.Now() + recordTime)) }
 
-func (s *System) keepsPermitRecords() bool {
+func (s *Kinds) keepsPermitRecords() bool {
 	return s.Now() < machine.Instant(s.permitRecordsUntil.Load())
 }

@@ -18,21 +18,21 @@ import (
 type expirableAdapter struct {
 	holding
 	*backend.ExpirableSemaphore
-	system *System
-	actor  Actor
+	kinds *Kinds
+	actor Actor
 	// idPrefix is the beginning of the ids of the semaphore's permits.
 	idPrefix [8]byte
 }
 
-func newExpirable(s *System, name string, a Actor) Adapter {
+func newExpirable(s *Kinds, name string, a Actor) Adapter {
 	id, _ := uuid.Parse(s.ID)
 	return expirableAdapter{
-		ExpirableSemaphore: backend.NewExpirableSemaphore(s.Server, name, s.ID), system: s, actor: a, idPrefix: [8]byte(id[:8]),
+		ExpirableSemaphore: backend.NewExpirableSemaphore(s.Server, name, s.ID), kinds: s, actor: a, idPrefix: [8]byte(id[:8]),
 	}
 }
 
 func (a expirableAdapter) Fresh() machine.Machine {
-	s := expirable.New(a.system.Config)
+	s := expirable.New(a.kinds.Config)
 	return &s
 }
 
@@ -108,15 +108,15 @@ func (a expirableAdapter) Retires(m machine.Machine, closing bool) {
 	number, certain := m.(*expirable.Semaphore).Sent()
 	switch {
 	case !certain:
-		a.system.keepPermitRecords()
-	case closing && number != 0 && !a.system.keepsPermitRecords():
+		a.kinds.keepPermitRecords()
+	case closing && number != 0 && !a.kinds.keepsPermitRecords():
 		a.DeleteRecord(number)
 	}
 }
 
 func (a expirableAdapter) Cleanups(m machine.Machine) (all []Cleanup) {
-	a.system.keepPermitRecords() // the actor does not await the commands under way
-	commands, ttl := m.(*expirable.Semaphore).Cleanup(a.system.Now())
+	a.kinds.keepPermitRecords() // the actor does not await the commands under way
+	commands, ttl := m.(*expirable.Semaphore).Cleanup(a.kinds.Now())
 	for i := range commands {
 		all = append(all, Cleanup{ttl, func(done func(certain bool)) { a.CleanUp(commands[i], ttl, done) }})
 	}

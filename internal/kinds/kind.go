@@ -137,7 +137,7 @@ type Row struct {
 	// Features are the features of a lock on one key.
 	Features lock.Features
 	// new makes the Adapter of a synchronizer that is not a lock.
-	new func(s *System, name string, a Actor) Adapter
+	new func(s *Kinds, name string, a Actor) Adapter
 }
 
 // SameType reports whether the values of two kinds have one type in Redis, which then cannot refuse the command of one

@@ -20,8 +20,8 @@ import (
 type lockAdapter struct {
 	holding
 	backend.Backend
-	system *System
-	actor  Actor
+	kinds *Kinds
+	actor Actor
 	// client is the client part of the lock's owner fields.
 	client   string
 	features *lock.Features
@@ -33,16 +33,16 @@ type lockAdapter struct {
 }
 
 func (a *lockAdapter) Fresh() machine.Machine {
-	l := lock.New(a.system.Config, a.features)
+	l := lock.New(a.kinds.Config, a.features)
 	return &l
 }
 
 func (a *lockAdapter) Draft(of machine.Machine) machine.Machine {
-	next := a.system.locks.Get().(*lock.Lock)
+	next := a.kinds.locks.Get().(*lock.Lock)
 	*next = *of.(*lock.Lock)
-	next.SetBuffer(a.system.buffers.Get().(*lock.Buffer))
+	next.SetBuffer(a.kinds.buffers.Get().(*lock.Buffer))
 	if !next.HasNextTerm() {
-		next.SetNextTerm(a.system.NextTerm())
+		next.SetNextTerm(a.kinds.NextTerm())
 	}
 	a.tokens.raiseLock(next)
 	return next
@@ -51,13 +51,13 @@ func (a *lockAdapter) Draft(of machine.Machine) machine.Machine {
 func (a *lockAdapter) Replaced(before, after machine.Machine) {
 	next := after.(*lock.Lock)
 	next.Replace(before.(*lock.Lock))
-	a.system.locks.Put(before)
+	a.kinds.locks.Put(before)
 	a.tokens.recordDrawn(next) // before a request is answered
 }
 
 func (a *lockAdapter) Settled(m machine.Machine) {
 	if buffer := m.(*lock.Lock).TakeBuffer(); buffer != nil {
-		a.system.buffers.Put(buffer)
+		a.kinds.buffers.Put(buffer)
 	}
 }
 
@@ -113,7 +113,7 @@ func (a *lockAdapter) Apply(m machine.Machine, now machine.Instant, r *Reply) {
 	case lock.Failed:
 		a.observer.RepliedFailed(r.Lock.Err)
 	}
-	r.Lock.Alone = r.Lock.Alone && a.system.Config.Linger > 0 && a.actor.ReceivesTransfers(0)
+	r.Lock.Alone = r.Lock.Alone && a.kinds.Config.Linger > 0 && a.actor.ReceivesTransfers(0)
 	stale := a.signals.noteReply(r.Lock.Busy)
 	m.(*lock.Lock).Replied(now, r.Seq, r.Lock.Result)
 	if stale {
@@ -166,7 +166,7 @@ func inspectionFailed(err error) *machine.Answer {
 func (a *lockAdapter) Gone() { a.tokens.release() }
 
 func (a *lockAdapter) Cleanups(m machine.Machine) (all []Cleanup) {
-	for _, command := range m.(*lock.Lock).CleanupCommands(a.system.Now()) {
+	for _, command := range m.(*lock.Lock).CleanupCommands(a.kinds.Now()) {
 		all = append(all, Cleanup{command.MaxTTL, func(done func(certain bool)) { a.CleanUp(command, done) }})
 	}
 	return all

@@ -62,7 +62,7 @@ func (r *pendingReturn) whenDone(done func(certain bool)) {
 
 // deliver applies an event, and carries out its effects.
 func (r *pendingReturn) deliver(event func(now machine.Instant)) {
-	defer r.adapter.system.Host.Recover("panic while a semaphore's permits were given back")
+	defer r.adapter.kinds.Host.Recover("panic while a semaphore's permits were given back")
 	if done := r.applyEvent(event); done != nil {
 		done(true) // forgotten permits are reported already
 	}
@@ -72,7 +72,7 @@ func (r *pendingReturn) deliver(event func(now machine.Instant)) {
 func (r *pendingReturn) applyEvent(event func(now machine.Instant)) (done func(certain bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.adapter.system
+	s := r.adapter.kinds
 	if !r.pool.HasNextNumber() {
 		r.pool.SetNextNumber(s.NextTerm())
 	}

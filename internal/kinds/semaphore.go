@@ -14,7 +14,7 @@ import (
 // semaphoreAdapter is the Adapter of semaphores and latches.
 type semaphoreAdapter struct {
 	simple
-	system  *System
+	kinds   *Kinds
 	actor   Actor
 	backend *backend.Semaphore
 	name    string
@@ -26,22 +26,22 @@ type semaphoreAdapter struct {
 	pendingReturn atomic.Pointer[pendingReturn]
 }
 
-func newSemaphore(s *System, name string, a Actor) Adapter {
-	adapter := &semaphoreAdapter{system: s, actor: a, name: name, spare: new(semaphore.Pool)}
+func newSemaphore(s *Kinds, name string, a Actor) Adapter {
+	adapter := &semaphoreAdapter{kinds: s, actor: a, name: name, spare: new(semaphore.Pool)}
 	adapter.backend = backend.NewSemaphore(s.Server, name, s.commandClient(), &s.options, adapter)
 	return adapter
 }
 
-func newLatch(s *System, name string, a Actor) Adapter {
-	adapter := &semaphoreAdapter{system: s, actor: a, name: name, latch: true, spare: new(semaphore.Pool)}
+func newLatch(s *Kinds, name string, a Actor) Adapter {
+	adapter := &semaphoreAdapter{kinds: s, actor: a, name: name, latch: true, spare: new(semaphore.Pool)}
 	adapter.backend = backend.NewLatch(s.Server, name, s.commandClient(), adapter)
 	return adapter
 }
 
 func (a *semaphoreAdapter) Fresh() machine.Machine {
-	p := semaphore.New(a.system.Config)
+	p := semaphore.New(a.kinds.Config)
 	if a.latch {
-		p = semaphore.NewLatch(a.system.Config)
+		p = semaphore.NewLatch(a.kinds.Config)
 	}
 	return &p
 }
@@ -50,7 +50,7 @@ func (a *semaphoreAdapter) Draft(of machine.Machine) machine.Machine {
 	next := a.spare
 	*next = *of.(*semaphore.Pool)
 	if !next.HasNextNumber() {
-		next.SetNextNumber(a.system.NextTerm())
+		next.SetNextNumber(a.kinds.NextTerm())
 	}
 	return next
 }
@@ -74,7 +74,7 @@ func (a *semaphoreAdapter) Perform(e *machine.Effect, _ machine.Instant) {
 
 // send sends a command to Redis. It may be called on any goroutine, and so may reportForgotten.
 func (a *semaphoreAdapter) send(c semaphore.Command) {
-	a.backend.Run(c, time.Now().Add(c.Deadline-a.system.Now())) // for the timers of package time
+	a.backend.Run(c, time.Now().Add(c.Deadline-a.kinds.Now())) // for the timers of package time
 }
 
 // logRejectedReturn logs an effect ReturnRejected.
@@ -83,11 +83,11 @@ func (a *semaphoreAdapter) logRejectedReturn(detail string) {
 	if a.latch {
 		what = "latch"
 	}
-	a.system.Host.Warn("Redis rejects what is given back, and it is tried again", what, a.name, "detail", detail)
+	a.kinds.Host.Warn("Redis rejects what is given back, and it is tried again", what, a.name, "detail", detail)
 }
 
 // reportForgotten records and logs that permits may not have been given back, or that a count-down may be missing.
-func (a *semaphoreAdapter) reportForgotten(detail string) { a.system.Forget(a.name, a.latch, detail) }
+func (a *semaphoreAdapter) reportForgotten(detail string) { a.kinds.Forget(a.name, a.latch, detail) }
 
 // Replied implements backend.PermitReceiver.
 func (a *semaphoreAdapter) Replied(number uint64, r semaphore.Result) {
@@ -156,6 +156,6 @@ func (a *semaphoreAdapter) Retires(m machine.Machine, closing bool) {
 	case closing && number != 0 && certain:
 		a.backend.DeleteRecord(number)
 	case !closing && !(certain && m.Idle()):
-		a.system.renewCommandClient()
+		a.kinds.renewCommandClient()
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// System has what the kinds of one System share.
-type System struct {
-	SystemConfig
+// Kinds makes the Adapters of one System, and has what they share.
+type Kinds struct {
+	Settings
 	options protocol.Options
 	// commands is the client id of the commands of semaphores and latches; see renewCommandClient.
 	commands atomic.Pointer[string]
@@ -34,8 +34,8 @@ type System struct {
 	buffers sync.Pool
 }
 
-// SystemConfig has the settings of a System.
-type SystemConfig struct {
+// Settings are the settings of Kinds.
+type Settings struct {
 	// ID is the client part of the owner fields in Redis, a UUID.
 	ID     string
 	Server *backend.Server
@@ -55,9 +55,9 @@ type LockOptions = protocol.Options
 // WaitQueue are the settings of the wait queue of a lock.
 type WaitQueue = protocol.WaitQueue
 
-// NewSystem returns a System without locks in use.
-func NewSystem(cfg SystemConfig) *System {
-	s := &System{SystemConfig: cfg, options: cfg.Options}
+// New returns the Kinds of a System without locks in use.
+func New(cfg Settings) *Kinds {
+	s := &Kinds{Settings: cfg, options: cfg.Options}
 	client := s.NewClientID() // another id than for expirable semaphores, which number their commands in another way
 	s.commands.Store(&client)
 	s.locks.New, s.buffers.New = func() any { return new(lock.Lock) }, func() any { return new(lock.Buffer) }
@@ -66,7 +66,7 @@ func NewSystem(cfg SystemConfig) *System {
 
 // Forget records and logs that permits of a semaphore may not have been given back, or that a count-down of a latch may
 // be missing.
-func (s *System) Forget(name string, latch bool, detail string) {
+func (s *Kinds) Forget(name string, latch bool, detail string) {
 	s.Server.LeaveToExpire(s.Now() + request.MaxLease)
 	if latch {
 		s.forgottenCounts.Store(true)
@@ -79,12 +79,12 @@ func (s *System) Forget(name string, latch bool, detail string) {
 
 // Forgotten reports whether permits of a semaphore may stay taken, and whether count-downs of a latch may be missing:
 // Redis has not confirmed a release or a count-down, and nothing makes up for it.
-func (s *System) Forgotten() (permits, counts bool) {
+func (s *Kinds) Forgotten() (permits, counts bool) {
 	return s.forgottenPermits.Load(), s.forgottenCounts.Load()
 }
 
 // NewClientID returns a new client id with the prefix of this System, so that readers can attribute it to this process.
-func (s *System) NewClientID() string {
+func (s *Kinds) NewClientID() string {
 	system := keyspace.SystemOf(s.ID)
 	return system + uuid.NewString()[len(system):]
 }
@@ -104,11 +104,11 @@ type Spec struct {
 }
 
 // New returns the Adapter of a lock actor, and the client part of its owner fields.
-func (s *System) New(spec Spec, a Actor) (adapter Adapter, client string) {
+func (s *Kinds) New(spec Spec, a Actor) (adapter Adapter, client string) {
 	if spec.Kind.new != nil {
 		return spec.Kind.new(s, spec.Name, a), s.ID
 	}
-	l := &lockAdapter{system: s, actor: a, client: s.ID, observer: spec.Observer}
+	l := &lockAdapter{kinds: s, actor: a, client: s.ID, observer: spec.Observer}
 	switch spec.Kind.Composition {
 	case request.SeveralLocks:
 		options := s.withNewClient()
@@ -135,7 +135,7 @@ func (s *System) New(spec Spec, a Actor) (adapter Adapter, client string) {
 // withNewClient returns the options with a new client id, for a MultiLock or RedLock. Its actor shares keys with other
 // lock actors of this System; with the same client id they would mistake its terms for stale terms of their own, and
 // release them.
-func (s *System) withNewClient() *protocol.Options {
+func (s *Kinds) withNewClient() *protocol.Options {
 	options := s.options
 	options.Client = s.NewClientID()
 	return &options
