@@ -30,9 +30,28 @@ type Owner struct {
 	missingSince machine.Instant
 	// marker is the PID of a notice that the lock actor sends itself: it comes after all notices that were sent before.
 	marker *actor.PID
-	// asked: the owner's process was asked whether it has stopped.
-	asked bool
+	// asker is the PID of the question whether the owner's process has stopped; nil if it was not asked.
+	asker *actor.PID
 }
+
+// question watches a process in place of the lock actor, so that no other notice passes for the answer.
+type question struct {
+	by     Watcher
+	marker *actor.PID
+}
+
+// SendSystemMessage implements actor.Process. The answer is a second notice about the marker.
+func (q *question) SendSystemMessage(_ *actor.PID, message any) {
+	if _, is := message.(*actor.Terminated); is {
+		q.by.Post.DeliverSystem(q.by.PID, &actor.Terminated{Who: q.marker})
+	}
+}
+
+// SendUserMessage implements actor.Process.
+func (q *question) SendUserMessage(*actor.PID, any) {}
+
+// Stop implements actor.Process.
+func (q *question) Stop(*actor.PID) {}
 
 // Set has the owners of one lock. A nil Set has none.
 type Set struct {
@@ -73,9 +92,9 @@ func (by Watcher) watch(owner *Owner) {
 
 // hasStopped reports whether a notice says that an actor that is no longer registered has stopped: the actor may still
 // be handling its Stopped. The notice may be older, from the time when the actor waited for its children, or from an
-// earlier life of its name that did not learn in time that it is no longer watched. So the actor is asked once more
-// when all earlier notices have been read: an actor that has stopped answers at once. Another kind of process cannot be
-// asked.
+// earlier life of its name that did not learn in time that it is no longer watched; that one comes even later if this
+// life handles its Stopped for long. So the actor is asked once more when all earlier notices have been read, and only
+// its answer counts: an actor that has stopped answers at once. Another kind of process cannot be asked.
 func (by Watcher) hasStopped(owner *Owner, notice *actor.PID) bool {
 	if _, is := owner.process.(*actor.ActorProcess); !is {
 		return true
@@ -84,11 +103,12 @@ func (by Watcher) hasStopped(owner *Owner, notice *actor.PID) bool {
 	case owner.marker == nil:
 		owner.marker = actor.NewPID(owner.PID.GetAddress(), owner.PID.GetId())
 		by.Post.DeliverSystem(by.PID, &actor.Terminated{Who: owner.marker})
-	case notice == owner.marker:
-		owner.asked = true
-		by.watch(owner)
+	case notice == owner.marker && owner.asker == nil:
+		registry := by.Rules.Actors.ProcessRegistry
+		owner.asker, _ = registry.Add(&question{by, owner.marker}, "lockkeeper-question-"+registry.NextId())
+		by.Post.SendSystem(owner.process, owner.PID, &actor.Watch{Watcher: owner.asker})
 	default:
-		return owner.asked
+		return notice == owner.marker
 	}
 	return false
 }
@@ -202,7 +222,7 @@ func (s *Set) RemoveTerminated(by Watcher, pid *actor.PID) (gone *Owner) {
 	if !by.hasStopped(owner, pid) {
 		return nil
 	}
-	s.drop(owner)
+	s.drop(by, owner)
 	return owner
 }
 
@@ -221,7 +241,10 @@ func (s *Set) replacedOwner(pid *actor.PID) *Owner {
 }
 
 // drop removes an owner that has gone.
-func (s *Set) drop(owner *Owner) {
+func (s *Set) drop(by Watcher, owner *Owner) {
+	if owner.asker != nil {
+		by.Rules.Actors.ProcessRegistry.Remove(owner.asker)
+	}
 	s.reuse(owner)
 	key := pidKeyOf(owner.PID)
 	if others := slices.DeleteFunc(s.replaced[key], func(other *Owner) bool { return other == owner }); len(others) > 0 {
@@ -273,7 +296,7 @@ func (s *Set) RemoveMissing(by Watcher, now, timeout machine.Instant) (gone []*O
 		}
 	}
 	for _, owner := range gone {
-		s.drop(owner)
+		s.drop(by, owner)
 	}
 	return gone
 }

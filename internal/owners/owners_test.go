@@ -189,3 +189,40 @@ func TestTerminated_MayBeOfAForgottenLife(t *testing.T) {
 		}
 	}
 }
+
+// The notice of a forgotten life may come even after the second life was asked whether it has stopped: it is no answer.
+func TestTerminated_OfAForgottenLifeIsNoAnswer(t *testing.T) {
+	by, terminated := newWatcher(t)
+	set, first := new(Set), by.newStopper(t, nil)
+	set.EndUse(by, set.Acquire(by, first.pid, by.Rules.Process(first.pid)))
+	by.Rules.Actors.Root.Stop(first.pid)
+	await(t, first.stopped)
+	set.Forget(by)
+	second := by.newStopper(t, nil)
+	owner := set.Acquire(by, by.Rules.Actors.NewLocalPID(second.pid.Id), by.Rules.Process(second.pid))
+	by.Rules.Actors.Root.Stop(second.pid)
+	await(t, second.stopped)
+	notice := by.Rules.Actors.NewLocalPID(second.pid.Id) // from before, and then the marker
+	for range 2 {
+		if set.RemoveTerminated(by, notice) != nil {
+			t.Fatal("the second life has gone before it was asked")
+		}
+		if owner.asker == nil {
+			notice = await(t, terminated)
+		}
+	}
+	close(first.mayEnd)
+	if set.RemoveTerminated(by, await(t, terminated)) != nil {
+		t.Error("the second life has gone by the notice of the first")
+	}
+	asker := owner.asker
+	close(second.mayEnd)
+	for set.RemoveTerminated(by, await(t, terminated)) != owner {
+		if set.Find(second.pid, nil) == nil {
+			t.Fatal("another owner has gone")
+		}
+	}
+	if _, is := by.Rules.Actors.ProcessRegistry.GetLocal(asker.Id); is {
+		t.Error("the question stays")
+	}
+}
