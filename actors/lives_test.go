@@ -74,8 +74,8 @@ func (r *Runtime) use(t *testing.T, name string) (granted request.Outcome) {
 	return granted
 }
 
-// proto.actor's list of the guardian's children keeps the PIDs of those that have gone, in
-// the part of its array that it does not use. They must not keep anything alive.
+// proto.actor's list of the guardian's children keeps the PIDs of actors that have gone, in the part of its array that
+// it does not use. They must not keep anything alive.
 func TestRetirement_LocksAreCollected(t *testing.T) {
 	r := start(t, time.Second) // longer than from its last use to the look at it
 	const locks = 300
@@ -234,7 +234,7 @@ type lateAdapter struct {
 
 func (a *lateAdapter) Late(*kinds.Reply) (again bool) { a.late++; return false }
 
-// A reply that comes when the actor has stopped is settled, also one that a crash has put back.
+// A reply that comes when the actor has stopped is settled, also a reply that a crash has put back.
 func TestStoppedActor_SettlesReplies(t *testing.T) {
 	adapter := &lateAdapter{}
 	reply := &kinds.Reply{To: &lockActor{adapter: adapter, ending: &ending{}}}

@@ -14,7 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// client is one that is never asked anything but how it is set up.
+// client is a client that is only asked how it is set up.
 type client struct {
 	rueidis.Client
 	mode rueidis.ClientMode

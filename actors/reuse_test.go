@@ -277,8 +277,8 @@ func TestRetired_EndsAFreeShell(t *testing.T) {
 	}
 }
 
-// A lock actor that waits for the rest of its requests, to leave for another kind, refuses those that it has if it is
-// stopped meanwhile. The next request of the name gets a lock actor.
+// A lock actor that waits for the rest of its requests, to leave for another kind, refuses the requests that it has if
+// it is stopped meanwhile. The next request of the name gets a lock actor.
 func TestFormatChange_EndsWithTheActor(t *testing.T) {
 	r, name, handled, once := start(t, time.Hour), redistest.Name(t), make(chan struct{}), new(sync.Once)
 	r.injected = append(r.injected, func(next actor.ReceiverFunc) actor.ReceiverFunc {

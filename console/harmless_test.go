@@ -47,7 +47,7 @@ func TestHosts_AreChecked(t *testing.T) {
 	}
 }
 
-// Invisible characters, and those that change the direction of writing, are escaped on every page.
+// Invisible characters, and characters that change the direction of writing, are escaped on every page.
 func TestHiddenCharacters_AreEscaped(t *testing.T) {
 	t.Parallel()
 	const name = "\u202eeciovni\u200b\x1b[31m"

@@ -15,7 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// A member that is not responsible for a grain says which one is.
+// A member that is not responsible for a grain says which member is.
 func TestDirectory_FollowsEntries(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Start(t))

@@ -51,7 +51,7 @@ func TestMember_SurvivesAnOutageOfRedis(t *testing.T) {
 	f.expect()
 }
 
-// A member that leaves while Redis does not answer ends its grains before its lease, like one that stays.
+// A member that leaves while Redis does not answer ends its grains before its lease, like a member that stays.
 func TestMember_LeavesDuringAnOutageOfRedis(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Start(t))

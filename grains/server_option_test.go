@@ -66,7 +66,7 @@ func TestServerOption_RefusesUnlinkedTypes(t *testing.T) {
 		}
 	}
 
-	// What the remote panics over ends the connection on which it came, and no other one.
+	// A message over which the remote panics ends the connection on which it came, and no other connection.
 	connection, err := grpc.Dial(b.Address(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

@@ -288,7 +288,7 @@ func (w *smallWorld) starts(m *smallMember, it *activation[int], token int8) {
 	}
 }
 
-// Settle implements explore.World: without further faults, a process that asks for the grain gets one.
+// Settle implements explore.World: without further faults, a process that asks for the grain gets it.
 func (w *smallWorld) Settle() error {
 	w.late = nil
 	for i := range w.members {

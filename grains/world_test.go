@@ -25,7 +25,7 @@ type world struct {
 	members []*worldMember
 	terms   int
 	grains  []string
-	// seen has all entries that Redis has had, by grain: a lookup may have read an old one.
+	// seen has all entries that Redis has had, by grain: a lookup may have read an old entry.
 	seen map[string][]string
 	// late are commands that may still be carried out, at any time and again.
 	late   []func()

@@ -30,7 +30,7 @@ func TestInspect_ShowsSynchronizers(t *testing.T) {
 	must(s.ExpirableSemaphore("permits").TrySetPermits(ctx, 4))
 	long := must(s.ExpirableSemaphore("permits").Acquire(ctx, lockkeeper.WithLease(time.Hour)))
 	must(s.ExpirableSemaphore("permits").Acquire(ctx, lockkeeper.WithLease(2*time.Hour)))
-	java := "abcdefghijklmnop" // ids of Redisson: one that has expired, and one that never expires
+	java := "abcdefghijklmnop" // ids of Redisson: an expired permit, and a permit that never expires
 	server.Do(t, "ZADD", "{"+prefix+"permits}:timeout", "1000", java, "922337203685477", strings.ToUpper(java))
 	server.Do(t, "INCRBY", prefix+"permits", "-2")
 	must(s.Latch("latch").TrySetCount(ctx, 3))

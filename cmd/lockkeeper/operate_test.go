@@ -233,7 +233,7 @@ func TestList_MatchesRedis(t *testing.T) {
 	compare(read[inspect.Lock](t, server, 0, "inspect", "--json", "-prefix", "app:", "of c"), []inspect.Lock{prefixed})
 	table, _ := runCommand(t, server, 0, "ls")
 	for _, v := range want {
-		more := `\+[\d?]+` // those in the holder's process
+		more := `\+[\d?]+` // the waiters in the holder's process
 		if v.Kind == "fair" {
 			more = ""
 		}
@@ -254,7 +254,7 @@ func TestList_MatchesRedis(t *testing.T) {
 		t.Errorf("the Systems are %+v", systems)
 	}
 
-	// A lock with a key prefix may be held by a System without one.
+	// A System without a key prefix may hold a lock with a key prefix.
 	must(a.Lock("app:of a").Acquire(ctx))
 	if v := read[inspect.Lock](t, server, 0, "inspect", "--json", "-prefix", "app:", "of a"); v[0].Owners[0].Process.Application != "a" {
 		t.Errorf("it is held by %+v", v[0].Owners)

@@ -11,8 +11,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Invisible characters, and those that change the direction of writing, are escaped in every error, also in texts of
-// Redis.
+// Invisible characters, and characters that change the direction of writing, are escaped in every error, also in texts
+// of Redis.
 func TestErrors_HiddenCharactersAreEscaped(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)

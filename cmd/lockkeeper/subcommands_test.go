@@ -72,7 +72,7 @@ func TestHelp_HasAllFlags(t *testing.T) {
 	}
 }
 
-// Of several variables of one name, the last one that is not empty is used.
+// Of several variables of one name, the last variable that is not empty is used.
 func TestEnvironment_LastVariableIsUsed(t *testing.T) {
 	for want, args := range map[string]string{"redis://b": "-lock x true", "redis://c": "-redis redis://c -lock x true"} {
 		o, err := parse(strings.Fields(args), []string{"REDIS_URL=redis://a", "REDIS_URL=redis://b", "REDIS_URL=", "REDIS=no"})

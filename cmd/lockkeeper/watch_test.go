@@ -65,7 +65,7 @@ func TestWatch_PrintsMinimumHoldTimes(t *testing.T) {
 		{6 * time.Second, "a:1", inspect.Known(60_000), inspect.Known(60_000)},
 		{7 * time.Second, "a:2", inspect.Number{}, inspect.Number{}},
 		{9 * time.Second, "a:2", inspect.Number{}, inspect.Known(2000)},
-		{10 * time.Second, "a:1", inspect.Number{}, inspect.Number{}}, // another one has held it meanwhile
+		{10 * time.Second, "a:1", inspect.Number{}, inspect.Number{}}, // another owner has held it meanwhile
 	} {
 		v := held(c.field, c.record)
 		last.age(v.Owners, began.Add(c.after))

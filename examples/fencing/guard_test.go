@@ -11,8 +11,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// A guard accepts the highest token so far, and any higher one. Tokens of reads count as well,
-// and tokens are compared as numbers.
+// A guard accepts the highest token so far, and any higher token. Tokens of reads count as well, and tokens are
+// compared as numbers.
 func TestGuard_RefusesLowerTokens(t *testing.T) {
 	s := stock{redistest.Shared(t).Client(t), redistest.Name(t)}
 	for _, step := range []struct {

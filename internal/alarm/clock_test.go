@@ -23,7 +23,7 @@ func newTestClock() *clock {
 	return k
 }
 
-// pass lets time pass until no alarm is left, and returns those that have gone off.
+// pass lets time pass until no alarm is left, and returns the alarms that have gone off.
 func (k *clock) pass(t *testing.T, now time.Duration) (order []*Alarm) {
 	t.Helper()
 	for {
@@ -67,7 +67,7 @@ func TestClocks_WakeForEachOther(t *testing.T) {
 	has.clock.close()
 }
 
-// Each is woken once, in order, at the time that was set last; one that has cancelled is not.
+// Each sleeper is woken once, in order, at the time that was set last; a sleeper that has cancelled is not woken.
 func TestClock_WakesInOrder(t *testing.T) {
 	k := newTestClock()
 	const n = 1000

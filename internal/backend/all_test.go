@@ -262,7 +262,7 @@ func TestCollect_ActsOnce(t *testing.T) {
 	}
 }
 
-// client is a client of which only the mode is used.
+// client is a client with only a mode.
 type client struct {
 	rueidis.Client
 	mode rueidis.ClientMode

@@ -21,7 +21,7 @@ func TestCounters_AreKeptForAWhile(t *testing.T) {
 	if again.Highest() != 7 {
 		t.Errorf("after 59 s without a user the counter has %d, expected 7", again.Highest())
 	}
-	all.enter("invoices", 2*time.Hour) // which forgets those that are unused
+	all.enter("invoices", 2*time.Hour) // which forgets unused counters
 	if all.byName["orders"] != again {
 		t.Error("a counter that was in use again is forgotten")
 	}

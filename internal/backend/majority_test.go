@@ -136,8 +136,8 @@ func refused(votes, before []vote) (after int, r Reply, busy string) {
 	return 0, r, ""
 }
 
-// A waiter waits for the servers of the owner that prevents every majority, or of those that have done so for longer.
-// If there are none, it waits for all.
+// A waiter waits for the servers of the owner that prevents every majority, or of the owners that have done so for
+// longer. If there are none, it waits for all.
 func TestMajority_RefusalSaysWhatToWaitFor(t *testing.T) {
 	for _, test := range []struct {
 		what, before, votes string
@@ -233,7 +233,7 @@ func TestMajority_WaitsAsLongAsServersShouldNeed(t *testing.T) {
 	const timeout = 2 * time.Second
 	for _, test := range []struct {
 		what  string
-		tooks []time.Duration // of the missing servers; 0 for one that has never answered
+		tooks []time.Duration // of the missing servers; 0 for a server that has never answered
 		want  time.Duration
 	}{
 		{"near", []time.Duration{time.Millisecond}, minTimeout},

@@ -124,7 +124,7 @@ func TestRecord_OutlivesLeases(t *testing.T) {
 	}
 }
 
-// A change is written at once, and many changes with few writes; the last one is among them.
+// A change is written at once, and many changes with few writes; the last change is among them.
 func TestRecord_ChangesAreWrittenTogether(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

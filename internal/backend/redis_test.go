@@ -118,7 +118,8 @@ func TestMajority_CleanUpIsCertainWithoutAMajority(t *testing.T) {
 	}
 }
 
-// A command whose lease a server has lost restores it there, unless a later one was sent: that may have set a longer lease.
+// A command whose lease a server has lost restores it there, unless a later command was sent, which may have set a
+// longer lease.
 func TestMajority_HealsWithTheLastCommandOnly(t *testing.T) {
 	redis := redistest.Shared(t)
 	earlier := lock.Command{Kind: lock.Renew, Seq: 13, Term: 7, Count: 1, Lease: time.Minute}

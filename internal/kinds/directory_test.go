@@ -54,7 +54,7 @@ func TestDirectory_HasOneActorOfAKey(t *testing.T) {
 	}
 }
 
-// Of those that are added at once, one is.
+// Of several actors that are added at the same time, one is added.
 func TestDirectory_AddsOneOfMany(t *testing.T) {
 	for range 100 {
 		var d Directory[*listed]

@@ -96,7 +96,7 @@ func (s *street) spawn() *Shell {
 
 func (s *Shell) send(to *tenant, text string) { s.Process.SendUserMessage(s.PID, letter{to, text}) }
 
-// What is sent to a tenant that has left reaches no other, before and after the next one has entered.
+// A message to a tenant that has left reaches no other tenant, before and after the next tenant has entered.
 func TestShell_HasOneTenantAfterAnother(t *testing.T) {
 	s := newStreet(t)
 	shell := s.spawn()

@@ -129,7 +129,7 @@ func TestOutbox_RefusesInTime(t *testing.T) {
 	}
 }
 
-// An instance that has left tells which messages it has begun; one that is gone without a word does not.
+// An instance that has left tells which messages it has begun; an instance that has disappeared does not.
 func TestOutbox_RefusesWhatALeftInstanceHasNotBegun(t *testing.T) {
 	place := Place{"b", "h"}
 	left := func(begun map[string]uint64) *Whereabouts {
@@ -272,7 +272,8 @@ func TestLedger_HasNoGaps(t *testing.T) {
 	begin(3, true, false)
 }
 
-// A gate forgets idle proxies when it knows many. It says so to one that asks again, and knows what it has not begun.
+// A gate forgets idle proxies when it knows many. It says so to a proxy that asks again, and knows which messages it
+// has not begun.
 func TestLedger_ForgetsIdleProxies(t *testing.T) {
 	l := &Ledger[string]{}
 	for i := range maxKnown {

@@ -146,7 +146,7 @@ func TestHub_ReadsAtMessages(t *testing.T) {
 	})
 }
 
-// A watcher gets an error that passes once, and the state after it; a final one, or Close, is the last.
+// A watcher gets an error that passes once, and the state after it; a final error, or Close, is the last.
 func TestHub_ReportsEachErrorOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h Hub

@@ -25,7 +25,7 @@ func TestBoundedWaiting_IsJudgedOnlyWhereItIsPromised(t *testing.T) {
 	}
 }
 
-// The verdict names the process that was overtaken, the one that overtook it, and the numbers of turns and waits.
+// The verdict names the process that was overtaken, the process that overtook it, and the numbers of turns and waits.
 func TestBoundedWaiting_NamesBothProcesses(t *testing.T) {
 	v := parse(t, overtaken).judged(turnLimits())
 	if len(v.Violations) != 1 {

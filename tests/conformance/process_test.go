@@ -330,7 +330,7 @@ func ask[Answer any](ctx context.Context, h *holder, request proto.Message) erro
 	}
 }
 
-// refusal is the error in an answer that is not the expected one.
+// refusal is the error in an unexpected answer.
 func refusal(answer any) error {
 	if err := lockkeeper.ErrorOf(answer); err != nil {
 		return err

@@ -37,7 +37,7 @@ func (l *logs) count(words string) int {
 	return strings.Count(l.text.String(), words)
 }
 
-// Without the number, requests are refused at once, also those that could wait. This is logged once. A late release
+// Without the number, requests are refused at once, also requests that could wait. This is logged once. A late release
 // does not create the semaphore.
 func TestExpirable_RefusesWithoutANumber(t *testing.T) {
 	t.Parallel()

@@ -79,7 +79,7 @@ func TestExpirable_WorksByMessage(t *testing.T) {
 	redistest.Eventually(t, "the permits of the dead", func() bool { return count(t, waits, name) == "2 0 2 0" })
 }
 
-// A release without a permit id releases one that the owner holds, and never one that it has lost.
+// A release without a permit id releases a permit that the owner holds, and never a permit that it has lost.
 func TestExpirable_ReleaseIgnoresLostPermits(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})

@@ -94,7 +94,7 @@ func (w *world) node(i, port int) settings {
 	}
 }
 
-// restart starts a node again, which has ended, at the same address or another one.
+// restart starts a node again, which has ended, at the same address or at another.
 func (w *world) restart(i int) {
 	w.t.Helper()
 	port := w.nodes[i].s.Port

@@ -117,7 +117,7 @@ func refused(t *testing.T, c lockkeeper.Config, err error) {
 	} {
 		if strings.Contains(err.Error(), field) {
 			named++
-			// A setting that was left open can be invalid only if it is derived from another one.
+			// A setting that was left open can be invalid only if it is derived from another setting.
 			if !given && (field != "Renewal is" && field != "HandOffLimit is" && field != "WaiterTimeout is" || c.Watchdog == 0 && c.Poll == 0) {
 				t.Errorf("%+v: %s was left open, and is wrong: %v", c, field, err)
 			}

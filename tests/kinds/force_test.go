@@ -14,8 +14,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// A forced release that has failed, and reaches Redis late, frees nothing: neither the next holder of another
-// process, nor the next term of the same one.
+// A forced release that has failed, and reaches Redis late, frees nothing: neither the next holder of another process,
+// nor the next term of the same process.
 func TestForceRelease_FreesNothingWhenLate(t *testing.T) {
 	t.Parallel()
 	for kind, of := range locktest.Kinds {

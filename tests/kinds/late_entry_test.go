@@ -21,13 +21,13 @@ import (
 // that Redis has carried out.
 type slowClient struct {
 	rueidis.Client
-	scripts  []string // the SHAs of those that it may hold back
+	scripts  []string // the SHAs of the scripts that it may hold back
 	mu       sync.Mutex
 	delays   []*delay
 	answered atomic.Int64
 }
 
-// delay is for one command: it is sent after goesOn, and its reply is delivered after answers.
+// delay holds one command: it is sent after goesOn, and its reply is delivered after answers.
 type delay struct {
 	caught, sent    chan struct{}
 	goesOn, answers chan struct{}

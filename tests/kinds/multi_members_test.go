@@ -44,7 +44,7 @@ func TestMultiLock_RefusesOneKeyTwice(t *testing.T) {
 	})
 }
 
-// The same, of a RedLock and a lock on one of its servers.
+// The same, with a RedLock and a lock on one of its servers.
 func TestMultiLock_RefusesRedLockBesideItsKey(t *testing.T) {
 	t.Parallel()
 	var systems []*lockkeeper.System

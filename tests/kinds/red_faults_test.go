@@ -29,7 +29,7 @@ func TestRedLock_LosesHoldWithoutMajority(t *testing.T) {
 	expired := make(chan time.Time, 1)
 	context.AfterFunc(hold.Context(), func() { expired <- time.Now() })
 	q.disconnect(true, 1)
-	end := q.key(2).Expiry(t) // no renewal moves it, unless one was under way
+	end := q.key(2).Expiry(t) // no renewal moves it, unless a renewal was under way
 	locktest.EndedBy(t, hold, messages.Reason_REASON_EXPIRED)
 	if at := <-expired; at.After(end.Add(cfg.Watchdog)) {
 		t.Errorf("notified %v after the keys' end", at.Sub(end))
@@ -98,8 +98,8 @@ func TestRedLock_DoesNotRestoreReleasedLock(t *testing.T) {
 	}
 }
 
-// A try that a majority refuses gives back the grants of the other servers, also those that are still to come. That
-// release must not hit a later try, however late it arrives.
+// A try that a majority refuses gives back the grants of the other servers, also the grants that are still to come.
+// That release must not hit a later try, however late it arrives.
 func TestRedLock_LateRollBackFreesNothing(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, redConfig)

@@ -83,7 +83,7 @@ func newCallTree(t *testing.T, s *locktest.Site) *callTree {
 	return c
 }
 
-// lasts reports whether a hold, or one that was acquired with its context, is not released.
+// lasts reports whether a hold, or a hold that was acquired with its context, is not released.
 func (c *callTree) lasts(outer int) bool {
 	for i := range c.holds {
 		for within := i; within >= 0 && !c.released[i]; within = branches[within] {

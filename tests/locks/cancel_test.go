@@ -114,7 +114,7 @@ func TestRelease_IgnoresCauseOfItsContext(t *testing.T) {
 	}
 }
 
-// The cause of the context of an outer Do is no loss of the lock, and does not hide a later one.
+// The cause of the context of an outer Do is not a loss of the lock, and does not hide a later loss.
 func TestLoss_OnlyALossEndsInnerHolds(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})

@@ -282,8 +282,8 @@ func TestClaim_EndsIfItsWithdrawalFails(t *testing.T) {
 	c.expect(lockkeeper.ClaimGranted, nil)
 }
 
-// A request for a name that was in use as another kind keeps its place before those that the actor sends behind it: a Claim
-// that is released, or whose actor crashes, leaves no request that waits, and no hold.
+// A request for a name that was in use as another kind keeps its place before requests that the actor sends later: a
+// Claim that is released, or whose actor crashes, leaves no request that waits, and no hold.
 func TestClaim_EndsAlsoIfItsLockWasOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	for what, end := range map[string]claimWork{

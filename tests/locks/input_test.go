@@ -69,7 +69,7 @@ func TestInput_RefusesInvalidTimes(t *testing.T) {
 	s.ExpectGranted(t, k)
 }
 
-// Of several invalid times, the same one is named each time.
+// Of several invalid times, the error always names the same.
 func TestInput_NamesTheFirstInvalidTime(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})

@@ -69,7 +69,7 @@ func (c *candidate) awaitEnd(t *testing.T) {
 }
 
 // The lock of a leader is released when its child has stopped, and not before. A leader that has lost the lock is a
-// candidate again, and one whose child has ended is not.
+// candidate again, and a leader whose child has ended is not.
 func TestLeaderActor_ReleasesAfterItsChildStops(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)

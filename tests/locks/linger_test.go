@@ -123,7 +123,7 @@ func TestLinger_EndsByForce(t *testing.T) {
 	}
 }
 
-// The lock of a MultiLock does not linger, even if it is the only one: nothing could ask for it.
+// The lock of a MultiLock does not linger, even if it is the only lock: no process could ask for it.
 func TestLinger_NotInAMultiLock(t *testing.T) {
 	t.Parallel()
 	k := locktest.NewKey(t, redistest.Shared(t))

@@ -174,7 +174,8 @@ func TestNilFunctions_AreRefused(t *testing.T) {
 	k.AwaitFree(t)
 }
 
-// Every message, nil or empty, is answered with an error that names its fault, and so is one that is not a request.
+// Every message, nil or empty, is answered with an error that names its fault, and so is a message that is not a
+// request.
 func TestNilMessages_AreAnswered(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]lockkeeper.Config{

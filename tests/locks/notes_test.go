@@ -23,7 +23,7 @@ func awaitNote(t *testing.T, l func(*locktest.Site) *lockkeeper.Lock, note strin
 	}
 }
 
-// All Systems see the note of the present hold, whatever ended the last one.
+// All Systems see the note of the present hold, whatever ended the last hold.
 func TestNote_IsThatOfThePresentHold(t *testing.T) {
 	t.Parallel()
 	here, there, k := locktest.NewTwo(t, lockkeeper.Config{Application: "noting"})
@@ -57,7 +57,7 @@ func TestNote_IsThatOfThePresentHold(t *testing.T) {
 	}
 }
 
-// A note of a MultiLock belongs to all its members, and of several readers the first that has one is shown.
+// A note of a MultiLock belongs to all its members, and of several readers the first note is shown.
 func TestNote_OfAMultiLockIsThatOfAllItsMembers(t *testing.T) {
 	t.Parallel()
 	here, there, k := locktest.NewTwo(t, lockkeeper.Config{Application: "noting"})
@@ -76,7 +76,7 @@ func TestNote_OfAMultiLockIsThatOfAllItsMembers(t *testing.T) {
 	awaitNote(t, read, "the third", here, there)
 }
 
-// A request by message has a note, and one that is too long is refused.
+// A request by message has a note, and a note that is too long is refused.
 func TestNote_IsTakenFromMessages(t *testing.T) {
 	t.Parallel()
 	here, there, k := locktest.NewTwo(t, lockkeeper.Config{Application: "noting"})

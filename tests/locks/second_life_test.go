@@ -48,8 +48,8 @@ func (l *life) spawn(t *testing.T, s *locktest.Site) (pid *actor.PID) {
 }
 
 // proto.actor frees an actor's name before the actor handles its Stopped, and notifies watchers after that. A grant to
-// an actor that has died must not reach another one of its name: that would take it for its own, and another process
-// would get the lock when the notice comes.
+// an actor that has died must not reach another actor of its name: that actor would take it for its own, and another
+// process would get the lock when the notice comes.
 func TestSecondLife_GetsNoAnswerOfTheFirst(t *testing.T) {
 	t.Parallel()
 	for kind, message := range map[string]func(name string) (request proto.Message, take func(s *locktest.Site) (free func())){
@@ -131,7 +131,7 @@ func TestSecondLife_GetsNothingThatTheFirstHasAskedFor(t *testing.T) {
 	k.AwaitFree(t)
 }
 
-// An actor that handles its Stopped still has its lock: one that has its name by then waits like any other.
+// An actor that handles its Stopped still has its lock: an actor that has its name by then waits like any other.
 func TestSecondLife_WaitsUntilTheFirstHasStopped(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
@@ -301,7 +301,8 @@ func TestOwnerThatCannotBeCompared_IsAnswered(t *testing.T) {
 	}
 }
 
-// An actor's name is free while the actor handles its Stopped. What it asks for then is not for the next one of its name.
+// An actor's name is free while the actor handles its Stopped. A grant to its request is not for the next actor of its
+// name.
 func TestSecondLife_IsNotTheSenderOfWhatTheFirstAsksForInStopped(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})

@@ -107,7 +107,7 @@ func TestSuspend_CountsInAllTimes(t *testing.T) {
 	locktest.Release(t, theirs)
 	locktest.Release(t, locktest.Got(t, patient).Hold)
 	redistest.Eventually(t, "the lock actors to retire", func() bool {
-		machine.Suspend(4 * time.Hour) // again, if one was not idle yet
+		machine.Suspend(4 * time.Hour) // again, if an actor was not idle yet
 		return s.Processes() == atRest
 	})
 }

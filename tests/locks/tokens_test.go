@@ -12,10 +12,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 )
 
-// lastToken is the last one that Lua can distinguish from the next.
+// lastToken is the last token that Lua can distinguish from the next.
 const lastToken = 1<<53 - 1
 
-// No token is issued twice. At the end of the tokens, every request for one is refused with a text that says why,
+// No token is issued twice. At the end of the tokens, every request for a token is refused with a text that says why,
 // whether it takes the free lock or gets it by a transfer. The lock is free then.
 func TestTokens_AreNeverIssuedTwice(t *testing.T) {
 	t.Parallel()
@@ -41,7 +41,7 @@ func TestTokens_AreNeverIssuedTwice(t *testing.T) {
 	_, err = lockkeeper.MultiLock(s.FencedLock(k.LockName), s.Lock(k.LockName+"b")).Acquire(locktest.Within(t))
 	refused(err)
 
-	// Waiters that get the lock by a transfer, in a row, and then one that needs no token.
+	// Waiters that get the lock by a transfer, in a row, and then a waiter that needs no token.
 	hold := s.Acquire(t, k)
 	fenced := locktest.AcquireSoon(locktest.Within(t), other.FencedLock(k.LockName))
 	other.AwaitWaiters(t, k, 1)

@@ -34,8 +34,8 @@ var endings = map[string]struct {
 	"goexits": {func(ctx context.Context) error { <-ctx.Done(); runtime.Goexit(); return nil }, "runtime.Goexit"},
 }
 
-// An api runs work under a lock. It sends the error that it reports, or errOnlyLogged if it has no way to report one.
-// The end of ctx ends the work.
+// An api runs work under a lock. It sends the error that it reports, or errOnlyLogged if it cannot report an error. The
+// end of ctx ends the work.
 type api func(ctx context.Context, s *locktest.Site, lock *lockkeeper.Lock, do work, reports chan<- error)
 
 var errOnlyLogged = errors.New("reported only in the log")

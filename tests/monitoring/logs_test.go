@@ -32,7 +32,7 @@ func (j *journal) lines(message string) (lines []string) {
 	return lines
 }
 
-// await waits for a line with that message, and expects words in the first one.
+// await waits for a line with that message, and expects words in the first such line.
 func (j *journal) await(t *testing.T, message string, words ...string) {
 	t.Helper()
 	redistest.Eventually(t, "the log line "+message, func() bool { return len(j.lines(message)) > 0 })
@@ -172,7 +172,7 @@ func TestLog_IgnoresStandbysAndLeaders(t *testing.T) {
 	}
 }
 
-// A loss that only the release finds is logged and counted like one that a renewal finds.
+// A loss that only the release finds is logged and counted like a loss that a renewal finds.
 func TestLog_ReportsLossFoundByRelease(t *testing.T) {
 	t.Parallel()
 	var j journal

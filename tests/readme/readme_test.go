@@ -49,7 +49,7 @@ func TestReadme_ProgramsWork(t *testing.T) {
 	}
 }
 
-// run returns the lines that a program prints; it interrupts one that leads.
+// run returns the lines that a program prints; it interrupts a program that leads.
 func run(t *testing.T, name string) (lines []string) {
 	program := filepath.Join(t.TempDir(), name)
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./"+name).CombinedOutput(); err != nil {

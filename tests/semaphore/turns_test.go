@@ -46,7 +46,7 @@ func TestSemaphore_ReleaseWakesTheFirstProcess(t *testing.T) {
 	}
 }
 
-// A process that gives up wakes the one that it has kept waiting.
+// A process that gives up wakes the process that it has kept waiting.
 func TestSemaphore_GivingUpWakesTheNextProcess(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {

@@ -46,7 +46,7 @@ type fleet struct {
 	tokens  []int64 // of the terms
 	senders []*actor.PID
 	headers []string
-	// terms are those that have begun. block is called for each message.
+	// terms are the terms that have begun. block is called for each message.
 	terms chan term
 	block func(term, int64)
 }
@@ -187,7 +187,7 @@ func (f *fleet) expectBegun(want ...int64) {
 	}
 }
 
-// expectKeys checks that Redis has no keys of the singleton but those that are kept.
+// expectKeys checks that Redis has only the keys of the singleton that are kept.
 func (f *fleet) expectKeys() {
 	f.t.Helper()
 	f.AwaitFree(f.t)

@@ -49,7 +49,7 @@ func TestSingleton_HandsOver(t *testing.T) {
 	f.expectKeys()
 }
 
-// A message that never arrives is refused after some tries, and does not hold up those behind it.
+// A message that never arrives is refused after some tries, and does not hold up later messages.
 func TestSingleton_RefusesWhatNeverArrives(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -278,7 +278,7 @@ func TestSingleton_HandlesNothingAfterItsLease(t *testing.T) {
 	})
 }
 
-// An instance whose start takes longer than its lease is reported as well: another one may have run beside it.
+// An instance whose start takes longer than its lease is reported, too: another instance may have run beside it.
 func TestSingleton_ReportsASlowStart(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

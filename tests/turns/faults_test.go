@@ -142,8 +142,8 @@ func TestWaitQueue_FaultOfTheHeadIsHarmless(t *testing.T) {
 	}
 }
 
-// Processes poll at different intervals. One that polls rarely keeps its entry behind one that polls often, and keeps
-// the lock that this one transfers to it for as long as it trusts its lease.
+// Processes poll at different intervals. A process that polls rarely keeps its entry behind a process that polls often,
+// and keeps the lock that this one transfers to it for as long as it trusts its lease.
 func TestWaitQueue_RarePollerKeepsItsEntry(t *testing.T) {
 	t.Parallel()
 	often := lockkeeper.Config{Watchdog: locktest.NoPolling.Watchdog, Poll: 50 * time.Millisecond}

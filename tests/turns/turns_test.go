@@ -22,7 +22,8 @@ const (
 	away = time.Millisecond
 	// workers is the number of goroutines of each process.
 	workers = 4
-	// enough is the number of turns to count, from when each process has had one: before, some have no competitors.
+	// enough is the number of turns to count, from when each process has had a turn: before, some processes have no
+	// competitors.
 	enough = 60
 	// maxRatio is the largest allowed ratio between the turns of two processes.
 	maxRatio = 1.3
@@ -91,7 +92,7 @@ func expectEqualTurns(t *testing.T, turns []int) {
 	}
 }
 
-// nearAndFar returns processes, of which the last is further away from Redis, and their lock.
+// nearAndFar returns processes and their lock. The last process is further away from Redis.
 func nearAndFar(t *testing.T) ([]*locktest.Site, locktest.Key) {
 	one, k := locktest.New(t, lockkeeper.Config{})
 	far := locktest.NewRemote(t, k.Server, lockkeeper.Config{})

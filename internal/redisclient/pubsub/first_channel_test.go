@@ -8,8 +8,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// A client that is subscribed to a channel is always subscribed to the first one, too, both on the server and
-// as reported to the listener.
+// A client that is subscribed to a channel is always subscribed to the first channel, too, both on the server and as
+// reported to the listener.
 func TestFirstChannel_IsSubscribedBeforeOthers(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -66,7 +66,7 @@ func TestFirstChannel_IsSubscribedBeforeOthers(t *testing.T) {
 	redistest.PublishAndAwait(t, s, e, first)
 }
 
-// The first channel stays when no other one is left, until Close.
+// The first channel stays when no other channel is left, until Close.
 func TestFirstChannel_StaysUntilClose(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -90,7 +90,7 @@ func TestFirstChannel_StaysUntilClose(t *testing.T) {
 	}
 }
 
-// If the ACL forbids the first channel, the others are still subscribed, and the first one is requested again on
+// If the ACL forbids the first channel, the other channels are still subscribed, and the first is requested again on
 // the next connection.
 func TestFirstChannel_IsRequestedAgainAfterARefusal(t *testing.T) {
 	t.Parallel()

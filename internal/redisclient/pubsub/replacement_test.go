@@ -69,8 +69,8 @@ func reopen(t *testing.T, subs *Subscriptions, client rueidis.Client) {
 	redistest.Eventually(t, "the connection to be replaced", func() bool { return current() != before })
 }
 
-// A connection ends before the one that replaces it is subscribed, which is known only later, or never. Messages are
-// missed meanwhile, so each channel is reported again, the first one first.
+// A connection ends before its replacement is subscribed, which is known only later, or never. Messages are missed
+// meanwhile, so each channel is reported again, the first one first.
 func TestReplacement_ReportsAgainWhatEndedBefore(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ resp2, shards, neverKnown bool }{
