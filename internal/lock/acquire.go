@@ -103,8 +103,11 @@ func (l *Lock) noteRefusal(o op, r Result) {
 	}) {
 		l.answer(req.Ref, l.held())
 	}
-	if later || l.features.WaitQueue && len(l.wait.sent) == 0 && !l.isDeferred() {
+	switch {
+	case later, l.features.WaitQueue && len(l.wait.sent) == 0 && !l.isDeferred():
 		l.wait.nextAt = l.now // to add an entry, which a request that only tries does not
+	case o.mode == machine.Exclusive && l.queue.Len() > 0 && l.queue.Head().Mode == machine.Shared && !l.isDeferred():
+		l.wait.nextAt = l.now // only a writer was refused, which has left
 	}
 }
 
