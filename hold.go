@@ -303,7 +303,7 @@ func (h *Hold) extend(ctx context.Context, lease time.Duration, wrong error) err
 }
 
 // Release releases the hold. It returns nil when Redis has confirmed the release, when the
-// next waiter of this process has the lock, or when the lock stays in the process (Config.Linger).
+// next waiter of this process has the lock, or when the lock lingers in the process (Config.Linger).
 //
 // ctx bounds only the wait for the confirmation; the release is carried out even if ctx ends. If ctx never ends,
 // Release returns when the lease and a call to Redis that is in progress then have ended, at the latest. Its errors

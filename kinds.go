@@ -78,7 +78,7 @@ func (s *System) LockOf(m *messages.Lock) *Lock {
 // the loss of the MultiLock.
 //
 // Release a MultiLock, and end its waits, before closing a System of its members: members of a closed
-// System, and places in their wait queues, are left to expire, and the hold is lost.
+// System, and entries in their wait queues, are left to expire, and the hold is lost.
 //
 // No two of the locks may have the same key. The error is ErrInvalid if both are of one System, and ErrRejected if they
 // are of several Systems that use the same Redis.

@@ -199,7 +199,7 @@ func (l *Lock) ForceRelease(ctx context.Context, owners ...string) (wasHeld bool
 
 // Status is the state of a lock at one moment.
 type Status struct {
-	// Locked reports whether the lock is held, or stays in a process (Config.Linger).
+	// Locked reports whether the lock is held, or lingers in a process (Config.Linger).
 	Locked bool
 	// HeldHere reports whether this System holds the lock.
 	HeldHere bool

@@ -61,8 +61,7 @@ func WithMaxHold(d time.Duration) Option {
 // WithAtLeast keeps the lock for at least d from the grant, 10 ms or more: if the hold ends before, by Release, the end of
 // the work or Close, and Redis confirms that, no other client gets the lock until then. So a job that takes a moment runs
 // once, although the clocks of the processes that start it differ. The key is left to expire in Redis, and no process needs
-// to be alive for that.
-// Release returns as usual. A re-entry can only prolong the time.
+// to be alive for that. Release returns as usual. A re-entry can only prolong the time.
 //
 // WithAtLeast may be used with plain, fenced and fair locks, and with a MultiLock of such locks. A process that dies
 // while it holds the lock leaves it for the rest of the lease, as without the option; a loss of the lock, other than by
@@ -89,10 +88,10 @@ func WithNote(text string) Option { return lockOption(func(r *acquireOptions) { 
 // all.
 //
 // The requests of a process are served in their order, so later requests wait until n permits are free. While the
-// request is the first that waits in its process, Redis keeps the free permits for it, and no process takes them
-// before. If several processes wait for several permits each, Redis keeps the permits for one process after the other,
-// in no particular order; another Acquire for one permit may come in between. Redisson's clients also take permits that
-// are kept. If there are fewer than n permits in all, the request waits until the number is raised.
+// request is the first that waits in its process, Redis reserves the free permits for it, and no process takes
+// them before. If several processes wait for several permits each, Redis reserves the permits for one process after the
+// other, in no particular order; another Acquire for one permit may come in between. Redisson's clients also take
+// permits that are reserved. If there are fewer than n permits in all, the request waits until the number is raised.
 func WithPermits(n int) Option {
 	return lockOption(func(r *acquireOptions) {
 		if r.permits = n; n < 1 {

@@ -104,7 +104,7 @@
 // # Goroutines
 //
 //	goroutines     up to 8 that stay for a second without work; they run mailboxes
-//	clocks         4; they wake the lock actors for which something is due, each clock for all of them
+//	clocks         4; they share the lock actors, and wake those for which something is due
 //	middleware     1 for each request that it handles
 //	watches        1 for each lock that is watched; see package internal/watch
 //	beat           1; it makes the clocks read the time again when the machine wakes up

@@ -193,8 +193,8 @@ func (g *guardian) countChildren(more int64) {
 }
 
 // HandleFailure implements actor.SupervisorStrategy for the children. It restarts a lock actor, with the same state,
-// and resumes the subscriber, and a lock actor that is leaving. The child's own side has settled before what the crash
-// left open: see Crashed.
+// and resumes the subscriber, and a lock actor that is leaving. The child has answered or repeated the message of the
+// crash before: see Crashed.
 func (g *guardian) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID,
 	_ *actor.RestartStatistics, reason, _ any) {
 	directive := actor.ResumeDirective

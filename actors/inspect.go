@@ -86,7 +86,7 @@ func (a *lockActor) keys() (keys []string) {
 	return keys
 }
 
-// listBatch lock actors are asked before their answers are read.
+// listBatch is the number of lock actors that are asked before their answers are read.
 const listBatch = 256
 
 // Locks returns the state of every lock that the system holds or waits for, and of every semaphore and latch that it

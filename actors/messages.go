@@ -13,8 +13,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// The messages that the actors send to themselves and to one another. A message that comes too late, for an actor that
-// has left, is dropped.
+// The messages that the actors send to themselves and to one another. A message for an actor that has left is dropped,
+// but a request goes back to the guardian.
 
 // To a lock actor.
 type (

@@ -9,7 +9,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Package observe measures, traces and logs. Here are the snapshots that it gets.
+// The snapshots that package observe gets, which measures, traces and logs.
 
 // load counts the requests that wait and the locks that are held.
 func (r *Runtime) load(ctx context.Context) (waiting int64, held int, ok bool) {

@@ -37,7 +37,7 @@ type Config struct {
 	TokenCounter string
 	// Sharded says that the server is a cluster, and that locks use sharded pub/sub.
 	Sharded bool
-	// WaiterTimeout is the time for which a fair lock's waiter keeps its place after the last sign of life of its
+	// WaiterTimeout is the time for which a fair lock's waiter keeps its entry after the last sign of life of its
 	// process.
 	WaiterTimeout time.Duration
 	// Replicas is the number of replicas that must have a lease before it is trusted.

@@ -29,8 +29,8 @@ import (
 // the grain. A Redis that has the last mark has all earlier writes, so a member with any number of grains sees from one
 // entry whether a failover has lost entries.
 //
-// Members and entries have a TTL, which each member renews. So the data expires when the last member was killed, or
-// when a failover has brought back removed data.
+// Members and entries have a TTL, which each member renews. So what is left when the last member was
+// killed expires, and so does removed data that a failover has brought back.
 type store struct {
 	client rueidis.Client
 	// scripts runs the registrations.

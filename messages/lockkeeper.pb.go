@@ -50,7 +50,7 @@ const (
 	// A semaphore whose permits have holders and leases: at most as many are held as there are.
 	// Redisson's RPermitExpirableSemaphore. Acquire takes one permit, or as many as its field permits
 	// says. They are not re-entered: an owner may have several holds, and then a Release without
-	// hold_id releases the longest one. Use ReleaseByID instead of ForceRelease.
+	// hold_id releases the hold that has lasted longest. Use ReleaseByID instead of ForceRelease.
 	Kind_KIND_EXPIRABLE_SEMAPHORE Kind = 6
 	// Semaphores and latches are synchronizers, not locks: requests about them have separate messages,
 	// with Semaphore and Latch instead of Lock. A Status may have this kind if requests wait.
@@ -177,7 +177,7 @@ const (
 	Reason_REASON_QUEUE_FULL Reason = 5
 	// The Lockkeeper system is closing or closed.
 	Reason_REASON_CLOSED Reason = 6
-	// Redis did not answer in time, or could not do it then. Trying again may help.
+	// Redis did not answer in time, or could not carry out the request at that time. Trying again may help.
 	Reason_REASON_UNAVAILABLE Reason = 7
 	// Redis refuses the request, and would refuse it again (wrong type, no permission, …); see the
 	// detail.
@@ -3387,7 +3387,7 @@ type CountDown struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Latch *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
 	// At most 512 bytes. All messages with the same id, from any sender, are counted once, until the latch
-	// opens, or a week after its last id. Absent: every message is counted.
+	// opens, or a week has passed since its last message with an id. Absent: every message is counted.
 	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields

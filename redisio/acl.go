@@ -49,8 +49,8 @@ type derived struct {
 	ofClient bool
 }
 
-// system is what every kind needs: the record of the process, the wait queue of most, which doctor tries with all, the
-// turn channel of the process, and the channel of the clients that use a wait queue.
+// system is what every kind needs: the record of the process, the wait queue, which most kinds use and doctor always
+// tries, the turn channel of the process, and the channel of the clients that use a wait queue.
 var system = Rights{
 	scripts:  []*scripts.Script{scripts.SystemRenew, scripts.SystemRemove, scripts.SystemInspect, scripts.SystemList},
 	keys:     []derived{{from: keyspace.Systems, more: "*"}, {from: keyspace.WaitQueue}, {from: keyspace.WaitOrder}},

@@ -34,11 +34,11 @@ const helloTimeout = 2 * time.Second
 // must answer. A client of Sentinels listens to all of them, and moves all its connections as soon as a Sentinel names
 // another master.
 //
-// The options are the options of rueidis.ParseURL (addr, client_name, db, dial_timeout, master_set, protocol,
+// A URL takes the options of rueidis.ParseURL (addr, client_name, db, dial_timeout, master_set, protocol,
 // skip_verify, write_timeout, …), and
 //
 //	password_file                         a file with the password, which is read for each connection: it
-//	                                      may be replaced while the program runs; an end of line at its end is left out
+//	                                      may be replaced while the program runs; a final end of line is left out
 //	sentinel_username, sentinel_password  for the Sentinels; the user and the password before the
 //	                                      host are for the servers
 //	tls_ca                                a file with the CAs to trust, instead of the system's

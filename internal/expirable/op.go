@@ -40,7 +40,7 @@ type op struct {
 	machine.Sending
 	// sentAt is the time of the first try that may count.
 	sentAt Instant
-	// until ends the tries; it is 0 for a Release, which frees no permit twice.
+	// until ends the tries; it is 0 for a Release, which may be repeated at any time: it frees no permit twice.
 	until Instant
 	// number is the number under which Redis carries out the command once; 0 for a renewal.
 	number uint64

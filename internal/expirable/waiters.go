@@ -26,8 +26,8 @@ func (s *Semaphore) expire() {
 	s.expireSets()
 }
 
-// tryUnreserved makes a try due when the request for which Redis may reserve permits has left: others stood behind it, also in other
-// processes.
+// tryUnreserved makes a try due when the request for which Redis may reserve permits has left: other requests may have
+// waited for these permits, also in other processes.
 func (s *Semaphore) tryUnreserved() {
 	if s.reserved != 0 && s.queue.Len() > 0 && s.queue.Head().ID != s.reserved && !s.wait.defers && s.wait.tries == 0 {
 		s.wait.nextAt = s.now

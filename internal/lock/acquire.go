@@ -69,8 +69,8 @@ func (l *Lock) acquireReplied(o op, r Result) {
 	}
 }
 
-// noteRefusal remembers the holder, and schedules the next try. A request that only tries and has come since, because the
-// others have left, is not refused: the lock may be free by now.
+// noteRefusal remembers the holder, and schedules the next try. A request that only tries is not refused if it has come
+// since the acquire was sent: the lock may be free by now.
 func (l *Lock) noteRefusal(o op, r Result) {
 	l.wait.refused, l.wait.deferral = true, deferral{}
 	l.wait.tries, l.wait.lastErr, l.wait.unconfirmed = 0, "", false

@@ -14,7 +14,8 @@ func (l *Lock) noteAlone(o op, r Result) {
 	}
 }
 
-// Asked reports that another process wants the lock, which that term has. The message may overtake the reply to the acquire.
+// Asked reports that another process wants the lock that this process has with that term. The message may overtake the
+// reply to the acquire.
 func (l *Lock) Asked(now machine.Instant, term uint64) {
 	l.begin(now)
 	defer l.settle()

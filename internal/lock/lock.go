@@ -124,7 +124,7 @@ type lease struct {
 	transferred bool
 	// unansweredModes says, by mode, whether an unanswered command may still set that mode.
 	unansweredModes [2]bool
-	// unanswered is the shortest lease that such a command may still set: the term must not be used for a longer lease.
+	// unanswered is the shortest lease that an unanswered command may still set: the term must not be used for a longer lease.
 	unanswered machine.Unanswered
 	tokens     tokens
 	// until is the end of trust: when the last command that set the TTL was sent, plus the TTL, less the

@@ -36,7 +36,7 @@ const (
 	opSyncQueue
 )
 
-// operation is what the kinds of ops differ in. Each kind has a file with these functions.
+// operation is what the kinds of ops differ in. The functions of a kind are in the file of its subject.
 type operation struct {
 	// command fills in the Command.
 	command func(*Lock, *op, *Command)
@@ -73,8 +73,8 @@ type op struct {
 	machine.Sending
 	seq    uint64
 	sentAt machine.Instant
-	// until ends the tries of a background op, or the wait for a partial release or an extension. A key that is
-	// not kept for its minimum time has ended by then.
+	// until ends the tries of a background op, or the wait for a partial release or an extension. By then, a key without
+	// a minimum time has expired.
 	until machine.Instant
 
 	// term is the term whose lease the command sets. For a forced release, it is the term of the local holders that the

@@ -82,7 +82,7 @@ func (l *Lock) cleanUpWithin(term uint64, ttl time.Duration) {
 	l.inBackground(op{kind: opRelease, term: term, lease: l.cfg.Watchdog, until: l.now + max(ttl, l.cfg.Watchdog)})
 }
 
-// cleanUpOwn releases an ended term that has the lock by a reply.
+// cleanUpOwn releases an ended term, if a reply says that this term has the lock.
 func (l *Lock) cleanUpOwn(r Result) { l.cleanUpWithin(r.OwnTerm, max(l.maxTTL(), r.TTL)) }
 
 // leaveToExpire reports that a key was not released and expires by itself.

@@ -19,7 +19,7 @@ type Entry struct {
 	// TTL is the time that the entry lasts without being confirmed, and the length of a lease that is
 	// transferred to it. Processes may differ in it, and each trusts a transfer for its own TTL.
 	TTL time.Duration
-	// Listens says that the process receives transfers. The lock actor sets it.
+	// Listens says that the process receives transfers. Package kinds sets it.
 	Listens bool
 	// Reserves says that the lock is one of several that are taken together: it cannot be transferred,
 	// and stays free while this entry is the first. Package protocol sets it.

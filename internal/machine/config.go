@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Config is the configuration of what the machines decide; it is the same for all machines of a System.
+// Config is the configuration of the machines. All machines of a System have the same.
 type Config struct {
 	// Watchdog is the TTL of a lease that the watchdog renews.
 	Watchdog time.Duration

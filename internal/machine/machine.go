@@ -21,8 +21,8 @@ type Machine interface {
 	Subscribed(now Instant, term uint64)
 	// Transferred reports that another process has transferred the lock to this one.
 	Transferred(now Instant, t Transfer)
-	// Asked reports that another process wants the lock, which that term has; or, for a semaphore, that this process is asked
-	// to try, since permits are free for it.
+	// Asked reports that another process wants the lock that this process has with that term; or, for a semaphore, that
+	// this process is asked to try, since permits are free for it.
 	Asked(now Instant, term uint64)
 	// Suspect reports that the key may have been taken away: a lock asks Redis as soon as it can.
 	Suspect(now Instant)

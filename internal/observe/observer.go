@@ -56,7 +56,7 @@ func New(cfg Config) *Observer {
 // Traces reports whether spans are made.
 func (o *Observer) Traces() bool { return o.cfg.Tracer != nil }
 
-// Measures reports whether the metrics are measured.
+// Measures reports whether there are metrics.
 func (o *Observer) Measures() bool { return o.metrics != nil }
 
 // Refused counts a request that no lock actor has handled.

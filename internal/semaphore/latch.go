@@ -60,7 +60,7 @@ func (l latch) given(p *Pool, c *call, r *Result) {
 	for _, one := range c.returns {
 		p.effects.Answer(one.ref, machine.Answer{Kind: machine.Freed, Done: true, N: r.N[0]})
 	}
-	l.taken(p, c, r) // while there are always more count-downs, no other command reads the count
+	l.taken(p, c, r) // when count-downs keep coming, no other command reads the count
 }
 
 // grantUpTo grants the requests up to last: the latch was open at some time after they came. Later requests may have come
