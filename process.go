@@ -72,7 +72,7 @@ func processFrom(m *messages.Process) Process {
 // Systems returns the processes of all Systems with the same KeyPrefix that have a record on this Redis: Systems that
 // run, and Systems that were killed a short while ago (see Process.Overdue). A RedLock has a record on the server of
 // its first System. The cost is one script per 50 Systems, independent of the number of keys. If there are more than
-// 10,000 Systems, Systems returns 10,000 processes and [ErrMore]. The error may also be ErrUnavailable, ErrRejected,
+// 10,000 Systems, Systems returns 10,000 processes and [ErrMoreSystems]. The error may also be ErrUnavailable, ErrRejected,
 // ErrClosed, or the cause of ctx.
 func (s *System) Systems(ctx context.Context) ([]Process, error) {
 	if s.inner() == nil {
@@ -95,8 +95,8 @@ func (s *System) Systems(ctx context.Context) ([]Process, error) {
 	return all, nil
 }
 
-// ErrMore: there are more Systems than [System.Systems] has returned.
-var ErrMore = records.ErrMore
+// ErrMoreSystems: there are more Systems than [System.Systems] has returned.
+var ErrMoreSystems = records.ErrMoreSystems
 
 // sentinelOf returns the package's error for an error of Redis.
 func (s *System) sentinelOf(err *redisio.Error) error {

@@ -115,10 +115,10 @@ func (a *lockActor) retireIfIdle() bool {
 	return false
 }
 
-// otherFormat handles a request for another kind of lock of the same name, which Redis would keep in another format
-// under the same key. The request is refused while this actor is in use; else this actor leaves for a new actor, which
-// gets the requests in their order.
-func (a *lockActor) otherFormat(call *request.Call) {
+// otherKind handles a request for another kind of lock, which Redis would have under the same key, but otherwise. The
+// request is refused while this actor is in use; else this actor leaves for a new actor, which gets the requests in
+// their order.
+func (a *lockActor) otherKind(call *request.Call) {
 	if !a.idle() || a.owners.InUse() {
 		a.accepted = call
 		a.rt.refuse(call, machine.Invalid, inUseText(a, call.LockKind()))
@@ -191,7 +191,7 @@ func (r *Runtime) settleLate(m any, sender *actor.PID) {
 // actor leaves for another kind. It counts finished cleanups; abandon ends the wait for them.
 func (e *ending) receive(a *lockActor, m any, sender *actor.PID) {
 	if _, stopping := m.(*actor.Stopping); stopping {
-		if e.returned != nil && a.gate.Enter() { // the guardian has not stopped it, and takes no formatChange now
+		if e.returned != nil && a.gate.Enter() { // the guardian has not stopped it, and takes no kindChange now
 			for _, call := range e.returned {
 				a.rt.tooLate(call)
 			}
@@ -205,7 +205,7 @@ func (e *ending) receive(a *lockActor, m any, sender *actor.PID) {
 			a.rt.refuse(m, e.reason, e.detail)
 		} else {
 			e.returned = append(e.returned, m)
-			a.rt.toGuardian(&formatChange{a, e.returned, a.seen})
+			a.rt.toGuardian(&kindChange{a, e.returned, a.seen})
 		}
 	case *kinds.Reply:
 		a.late(m)

@@ -86,8 +86,8 @@ func (g *guardian) Receive(ctx actor.Context) {
 				ctx.Stop(free.PID)
 			}
 		}
-	case *formatChange:
-		if m.by.gate.CloseIf(m.seen) { // else more requests are on their way, and another formatChange follows
+	case *kindChange:
+		if m.by.gate.CloseIf(m.seen) { // else more requests are on their way, and another kindChange follows
 			g.rt.locks.Remove(m.by)
 			for _, call := range m.calls {
 				g.pass(ctx, call)

@@ -111,7 +111,7 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 		if !a.gate.Enter() { // the actor is leaving, and was idle
 			continue
 		}
-		call := &request.Call{Op: request.OpList, Kind: a.format, Name: a.key.Name}
+		call := &request.Call{Op: request.OpList, Kind: a.storedAs, Name: a.key.Name}
 		asked = append(asked, call)
 		a.process.SendUserMessage(a.pid, call)
 		if len(asked) == listBatch && !read() {
@@ -159,7 +159,7 @@ func (r *Runtime) addWork(record *records.Record) {
 	defer work.End()
 	r.notes.AddTo(record)
 	for a := range r.locks.All {
-		if kinds.Of(a.format).IsLock() && !work.Add(a.keys(), &a.shown, r.Now()) {
+		if kinds.Of(a.storedAs).IsLock() && !work.Add(a.keys(), &a.shown, r.Now()) {
 			return
 		}
 	}

@@ -28,7 +28,7 @@ func TestList_DoesNotHoldUpClose(t *testing.T) {
 					for a := range o.locks.All {
 						asked++
 						a.gate.Enter()
-						a.post(&request.Call{Op: request.OpList, Kind: a.format, Name: a.key.Name}) // which comes behind the shutdown
+						a.post(&request.Call{Op: request.OpList, Kind: a.storedAs, Name: a.key.Name}) // which comes behind the shutdown
 					}
 				}
 				return false

@@ -36,8 +36,9 @@ type lockActor struct {
 	pid     *actor.PID
 	process actor.Process
 
-	// format is the format of the lock in Redis. While the lock is in use, requests for another format are refused.
-	format messages.Kind
+	// storedAs is the kind as which Redis has the lock: a fenced lock is stored as a plain lock. While the lock is in use,
+	// requests for a kind that is stored as another are refused.
+	storedAs messages.Kind
 	// client is the client part of the owner field.
 	client string
 	// adapter has what differs by kind of lock.
@@ -200,8 +201,8 @@ func (a *lockActor) IsFor(m any) bool {
 
 // requested makes an event of a request.
 func (a *lockActor) requested(call *request.Call) {
-	if kinds.Of(call.LockKind()).StoredAs != a.format {
-		a.otherFormat(call)
+	if kinds.Of(call.LockKind()).StoredAs != a.storedAs {
+		a.otherKind(call)
 		return
 	}
 	if call.RunsErrands {
@@ -231,7 +232,7 @@ func (a *lockActor) requested(call *request.Call) {
 			a.inspect(call, call)
 		default:
 			a.accepted = call
-			a.rt.refuse(call, machine.Invalid, kinds.Of(a.format).Word+" takes no such request")
+			a.rt.refuse(call, machine.Invalid, kinds.Of(a.storedAs).Word+" takes no such request")
 		}
 	}
 }

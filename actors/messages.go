@@ -66,8 +66,8 @@ type (
 type (
 	// retired: the lock actor may be stopped, its gate is closed.
 	retired struct{ pid *actor.PID }
-	// formatChange: by leaves once it has seen all its requests, for a lock of another format.
-	formatChange struct {
+	// kindChange: by leaves once it has seen all its requests, for a lock of another kind.
+	kindChange struct {
 		by    *lockActor
 		calls []*request.Call // for the next actor
 		seen  uint64

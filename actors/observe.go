@@ -52,7 +52,7 @@ func (a *lockActor) observeStep() {
 	if !a.rt.observer.Measures() {
 		return
 	}
-	kind := a.format
+	kind := a.storedAs
 	now := a.machine.Summary()
 	if now.FirstRef != nil {
 		kind = now.FirstRef.(*request.Call).LockKind()

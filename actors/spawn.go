@@ -51,7 +51,7 @@ func (r *Runtime) claimFree(key kinds.Key, call *request.Call) *lockActor {
 }
 
 // ListedAs implements kinds.Listed.
-func (a *lockActor) ListedAs() (kinds.Key, messages.Kind) { return a.key, a.format }
+func (a *lockActor) ListedAs() (kinds.Key, messages.Kind) { return a.key, a.storedAs }
 
 // Leaving implements kinds.Listed.
 func (a *lockActor) Leaving() bool { return a.gate.Closed() }
@@ -62,12 +62,12 @@ func SameKey(a, b messages.Kind) bool { return kinds.Of(a).StoredAs == kinds.Of(
 // inUseText says that the actor of a name cannot serve a request for a kind.
 func inUseText(a *lockActor, wanted messages.Kind) string {
 	return fmt.Sprintf("the name %q is in use in this system as %s, and cannot be %s at the same time; use another name",
-		a.key.Name, kinds.Of(a.format).Word, kinds.Of(wanted).Word)
+		a.key.Name, kinds.Of(a.storedAs).Word, kinds.Of(wanted).Word)
 }
 
 func newLockActor(rt *Runtime, free *shell.Shell, key kinds.Key, kind messages.Kind, members *request.Members) *lockActor {
 	a := &lockActor{
-		rt: rt, key: key, shell: free, pid: free.PID, process: free.Process, format: kinds.Of(kind).StoredAs, until: new(atomic.Int64),
+		rt: rt, key: key, shell: free, pid: free.PID, process: free.Process, storedAs: kinds.Of(kind).StoredAs, until: new(atomic.Int64),
 	}
 	label := key.Name
 	a.alarm = rt.clocks.Alarm(rt.spawned.Add(1), a)

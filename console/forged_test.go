@@ -104,7 +104,7 @@ func TestSystems_ThatAreReadAreBounded(t *testing.T) {
 	}
 	do(t, server, "EVAL", `for i = 1, 10100 do redis.call('ZADD', KEYS[1], 9e15 + i, string.format('%08d-0000-4000', i)) end`, "1", keyspace.Systems(""))
 	all, err := s.Systems(locktest.Within(t))
-	if len(all) != 1 || !errors.Is(err, lockkeeper.ErrMore) {
+	if len(all) != 1 || !errors.Is(err, lockkeeper.ErrMoreSystems) {
 		t.Errorf("%d Systems, %v", len(all), err)
 	}
 	var d data

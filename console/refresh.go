@@ -19,7 +19,7 @@ import (
 func (c *console) refresh(ctx context.Context, lookUps []lockID) *snapshot {
 	s := c.newSnapshot()
 	processes, err := c.sys.Systems(ctx)
-	if s.SystemsCut = errors.Is(err, lockkeeper.ErrMore); !s.SystemsCut {
+	if s.SystemsCut = errors.Is(err, lockkeeper.ErrMoreSystems); !s.SystemsCut {
 		s.failed(err)
 	}
 	s.addSystems(processes)

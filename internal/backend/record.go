@@ -224,11 +224,11 @@ func RecordOf(client string, servers []*Server, deadline time.Time, done func(pr
 // recordPage is the number of records that one call reads: as 8 KiB each they hold Redis for some 5 ms.
 const recordPage = 50
 
-// ErrMore is the error if there are Systems whose records were not read.
-var ErrMore = errors.New("there are more Systems than are listed")
+// ErrMoreSystems is the error if there are Systems whose records were not read.
+var ErrMoreSystems = errors.New("there are more Systems than are listed")
 
 // Records reads the records of all Systems, page by page, and calls done once, on any goroutine. It reads at most
-// protocol.MaxSystems records, and the error is ErrMore if there are more Systems. Each page has the time of one call.
+// protocol.MaxSystems records, and the error is ErrMoreSystems if there are more Systems. Each page has the time of one call.
 // When left is closed, it stops after the current page, and does not call done.
 func (s *Server) Records(left <-chan struct{}, done func([]protocol.Record, error)) {
 	var all []protocol.Record
@@ -251,7 +251,7 @@ func (s *Server) Records(left <-chan struct{}, done func([]protocol.Record, erro
 			case next <= first || next >= n:
 				done(all, nil)
 			case next >= protocol.MaxSystems:
-				done(all, ErrMore)
+				done(all, ErrMoreSystems)
 			default:
 				read(next)
 			}

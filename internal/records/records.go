@@ -19,8 +19,8 @@ import (
 // Record describes the process of a System.
 type Record = protocol.Record
 
-// ErrMore: there are more Systems than List has returned.
-var ErrMore = backend.ErrMore
+// ErrMoreSystems: there are more Systems than List has returned.
+var ErrMoreSystems = backend.ErrMoreSystems
 
 // process converts a record to a message.
 func process(r Record) *messages.Process {
