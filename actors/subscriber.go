@@ -45,7 +45,7 @@ func (r *Runtime) Listen(kind messages.Kind, name string, members *request.Membe
 type subscriber struct {
 	rt            *Runtime
 	pid           *actor.PID
-	subscriptions keeper
+	subscriptions subscriptions
 	// turns is the turn channel. It comes first in the subscriptions. With sharded pub/sub it is the
 	// prefix of the turn channels of all locks.
 	turns   string
@@ -56,8 +56,8 @@ type subscriber struct {
 	listeners map[string]map[listener]*subscribe
 }
 
-// keeper keeps channels subscribed: a pubsub.Subscriptions, or a pubsub.Shards.
-type keeper interface {
+// subscriptions keep channels subscribed: a pubsub.Subscriptions, or a pubsub.Shards.
+type subscriptions interface {
 	Add(channels ...string)
 	Remove(channels ...string)
 	Confirmed(channel string) bool

@@ -31,8 +31,8 @@ type queue struct {
 	run   func()
 	// immediate: functions that are added before the round begins do not wait for batchDelay.
 	immediate bool
-	// hurries: no function waits for batchDelay until the goroutine ends.
-	hurries bool
+	// immediateUntilEnd: no function waits for batchDelay until the goroutine ends.
+	immediateUntilEnd bool
 	// round is the number of waiting functions that run before the goroutine may end and wait for batchDelay.
 	round int
 	// dropped is the number of functions that were dropped, or panicked, and are not reported yet.
@@ -120,9 +120,9 @@ func (l *queue) next() func() {
 	case len(l.waiting) == 0:
 		l.waiting = nil
 		close(l.ended)
-		l.ended, l.hurries = nil, false
+		l.ended, l.immediateUntilEnd = nil, false
 		return nil
-	case l.round == 0 && l.batchDelay > 0 && !l.immediate && !l.hurries && len(l.waiting) < queueLimit/4:
+	case l.round == 0 && l.batchDelay > 0 && !l.immediate && !l.immediateUntilEnd && len(l.waiting) < queueLimit/4:
 		l.timer = time.AfterFunc(l.batchDelay, l.run)
 		return nil
 	case l.round > 0:
@@ -169,7 +169,7 @@ func (l *queue) emptied() <-chan struct{} {
 	if l.ended == nil {
 		return closed
 	}
-	l.hurries = true
+	l.immediateUntilEnd = true
 	l.startNow()
 	return l.ended
 }

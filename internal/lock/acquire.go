@@ -46,7 +46,7 @@ func (l *Lock) acquireCommand(o *op, c *Command) {
 	c.Kind, c.Tokens, c.Above = Acquire, o.draws, l.seen
 	if c.Held = o.kind == opGrant; !c.Held {
 		l.takeEntry(c, o.term)
-		c.Notified = l.features.WaitQueue && l.wait.cause == endedByMessages
+		c.Notified = l.features.WaitQueue && l.wait.cause == messagesCame
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 // deferral leaves the lock to others for some time, or until messages have come that the lock was released.
 type deferral struct {
 	cause deferralCause
-	// turns is the number of messages that end it.
-	turns int
+	// messages is the number of messages that end it.
+	messages int
 	// deferUntil is the time before which the process does not try.
 	deferUntil machine.Instant
 }
 
-// deferralCause is why the lock is left to others, or what has ended that.
+// deferralCause is why the lock is left to others, or messagesCame if that is over.
 type deferralCause uint8
 
 const (
@@ -27,8 +27,8 @@ const (
 	afterTurn
 	// byRedis: a script asked for it, and refuses a try before its end.
 	byRedis
-	// endedByMessages: the lock was left to others until the messages came.
-	endedByMessages
+	// messagesCame: the lock was left to others until the messages came.
+	messagesCame
 )
 
 // isDeferred reports whether the lock is left to others for now.
@@ -38,19 +38,19 @@ func (l *Lock) isDeferred() bool { return l.now < l.wait.deferUntil }
 // receives its own message about that.
 func (l *Lock) deferToOthers(others int, d time.Duration) {
 	l.wait.refused = true
-	turns := others
+	messages := others
 	switch {
 	case others == 0:
-		turns = math.MaxInt // only time ends the deferral
+		messages = math.MaxInt // only time ends the deferral
 	case l.sub.State == machine.Listening:
-		turns++
+		messages++
 	}
-	l.deferFor(afterTurn, turns, d)
+	l.deferFor(afterTurn, messages, d)
 }
 
 // deferFor leaves the lock to others for d, or until so many messages have come.
-func (l *Lock) deferFor(cause deferralCause, turns int, d time.Duration) {
-	l.wait.deferral = deferral{cause: cause, turns: turns, deferUntil: l.now + d}
+func (l *Lock) deferFor(cause deferralCause, messages int, d time.Duration) {
+	l.wait.deferral = deferral{cause: cause, messages: messages, deferUntil: l.now + d}
 	l.wait.nextAt = min(l.wait.deferUntil, l.now+l.poll())
 }
 
@@ -60,11 +60,11 @@ func (l *Lock) countRelease() bool {
 	case !l.isDeferred():
 		return true
 	case l.sub.State != machine.Listening:
-		return false // it may be the process's own message, which turns includes only if it listened
+		return false // it may be the process's own message, which messages includes only if it listened
 	}
-	if l.wait.turns--; l.wait.turns > 0 {
+	if l.wait.messages--; l.wait.messages > 0 {
 		return false
 	}
-	l.wait.deferral = deferral{cause: endedByMessages}
+	l.wait.deferral = deferral{cause: messagesCame}
 	return true
 }
