@@ -104,8 +104,8 @@ func MultiLock(locks ...*Lock) *Lock {
 // NewRedLock.
 type RedLock struct{ home *System }
 
-// NewRedLock returns a RedLock on independent Redis servers. A RedLock needs one System for each server, 3 or 5 of
-// them, with the same Config in all processes. The first System runs the lock actors, and its guardian takes the
+// NewRedLock returns a RedLock on independent Redis servers. A RedLock needs one System for each server, at least 3,
+// usually 3 or 5, with the same Config in all processes. The first System runs the lock actors, and its guardian takes the
 // requests by message (KIND_RED). The error is ErrInvalid if the Systems cannot form a RedLock, for instance because
 // two are on the same server.
 //
