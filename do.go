@@ -37,8 +37,8 @@ func (l *Lock) Do(ctx context.Context, f func(ctx context.Context) error, option
 // and the error of the release.
 type outcome struct {
 	work, release error
-	// led is the time at which the work began, zero if it did not.
-	led time.Time
+	// began is the time at which the work began, zero if it did not.
+	began time.Time
 }
 
 func (o outcome) err() error {
@@ -84,7 +84,7 @@ func (h *Hold) do(ctx context.Context, f func(ctx context.Context) error, o *out
 		return
 	}
 	defer stop()
-	o.led = time.Now()
+	o.began = time.Now()
 	o.work = f(within)
 }
 

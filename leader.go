@@ -57,10 +57,10 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 			if hold.do(ctx, lead, o); !errors.Is(hold.Err(), ErrLost) && !hold.drained() {
 				return
 			}
-			if !o.led.IsZero() && time.Since(o.led) > maxBackoff {
+			if !o.began.IsZero() && time.Since(o.began) > maxBackoff {
 				backoff = firstBackoff
 			}
-		} else if !mayPass(err) && !c.wasAccepted(err) || ctx.Err() != nil { // the cause of ctx may wrap such an error
+		} else if !mayPass(err) && !c.mayBeAcceptedAgain(err) || ctx.Err() != nil { // the cause of ctx may wrap such an error
 			if rejection != nil && ctx.Err() != nil && !l.isPastCall(asked) { // Redis may not have answered this try
 				o.work = errors.Join(err, rejection)
 			}
@@ -142,14 +142,14 @@ func (l *Lock) campaign(ctx context.Context, lead func(ctx context.Context) erro
 		switch {
 		case ctx.Err() != nil && !isEndOf(ctx, o.work):
 			return o.err()
-		case ctx.Err() != nil && o.led.IsZero():
+		case ctx.Err() != nil && o.began.IsZero():
 			return last.err()
 		case ctx.Err() != nil:
 			return o.release
-		case o.led.IsZero() || o.work == nil:
+		case o.began.IsZero() || o.work == nil:
 			l.logEnded(o.err())
 			return o.err()
-		case time.Since(o.led) > maxBackoff:
+		case time.Since(o.began) > maxBackoff:
 			backoff = firstBackoff
 		}
 		last = *o
@@ -230,10 +230,10 @@ func (l *Lock) newCandidacy(ctx context.Context, r *acquireOptions) *candidacy {
 	return &candidacy{lock: l, ctx: ctx, ended: r.ended, began: time.Now()}
 }
 
-// wasAccepted reports whether an Acquire was rejected and Redis had accepted the candidacy before, so that Redis may
-// accept it again. Redis answers the first Acquire within the time of a call, so a candidacy that waits longer was
+// mayBeAcceptedAgain reports whether an Acquire was rejected and Redis had accepted the candidacy before, so that Redis
+// may accept it again. Redis answers the first Acquire within the time of a call, so a candidacy that waits longer was
 // accepted.
-func (c *candidacy) wasAccepted(err error) bool {
+func (c *candidacy) mayBeAcceptedAgain(err error) bool {
 	return errors.Is(err, ErrRejected) && (c.led || c.lock.isPastCall(c.began))
 }
 
@@ -261,7 +261,7 @@ func (o *outcome) result(candidacy context.Context) string {
 		return "resigned"
 	case o.work == nil:
 		return "done"
-	case o.led.IsZero() && errors.As(o.work, &refused):
+	case o.began.IsZero() && errors.As(o.work, &refused):
 		return refused.Reason.LogValue().String()
 	}
 	return "failed"

@@ -72,8 +72,8 @@ func processFrom(m *messages.Process) Process {
 // Systems returns the processes of all Systems with the same KeyPrefix that have a record on this Redis: Systems that
 // run, and Systems that were killed a short while ago (see Process.Overdue). A RedLock has a record on the server of
 // its first System. The cost is one script per 50 Systems, independent of the number of keys. If there are more than
-// 10,000 Systems, Systems returns 10,000 processes and [ErrMoreSystems]. The error may also be ErrUnavailable, ErrRejected,
-// ErrClosed, or the cause of ctx.
+// 10,000 Systems, Systems returns 10,000 processes and [ErrMoreSystems]. The error may also be ErrUnavailable,
+// ErrRejected, ErrClosed, or the cause of ctx.
 func (s *System) Systems(ctx context.Context) ([]Process, error) {
 	if s.inner() == nil {
 		return nil, fmt.Errorf("lockkeeper: systems: %w: the System is nil", ErrInvalid)

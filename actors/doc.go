@@ -74,7 +74,7 @@
 // # How a lock actor leaves
 //
 //	retire         it is idle: for Config.Idle, or while there are many lock actors, or at Close
-//	otherKind    it is idle, and a request wants another kind of lock under its key
+//	otherKind      it is idle, and a request wants another kind of lock under its key
 //	giveUp         it has crashed too often, was stopped, or Close no longer waits for Redis; endAll answers all
 //	ending         its state after giveUp and otherKind, until the guardian stops it
 //	letGo, gone    it is certain to leave, and ends its watches and its alarm; it has left

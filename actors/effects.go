@@ -100,7 +100,7 @@ func (a *lockActor) perform(e *machine.Effect) {
 		call := e.Ref.(*request.Call)
 		a.ownerDone(ownerOf(call))
 		a.rt.notes.Remove(call)
-		a.observer.HoldEnded(a.about(call), call, a.now-call.From)
+		a.observer.HoldEnded(a.about(call), call, a.now-call.Since)
 	case machine.Subscribe:
 		a.listen(e.Term)
 	case machine.Unsubscribe:
@@ -153,7 +153,7 @@ func (a *lockActor) reply(call *request.Call, answer *machine.Answer) {
 		if answer.Permits != nil {
 			call.Permitted(answer.Permits.First, answer.Until)
 		}
-		call.From, call.Until = a.now, a.until
+		call.Since, call.Until = a.now, a.until
 		a.rt.notes.Add(call, answer.FirstRef, a.machine.Summary().Term)
 	}
 	a.ownerAnswered(call, answer)

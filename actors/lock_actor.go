@@ -60,7 +60,7 @@ type lockActor struct {
 	inRing    atomic.Bool // see noteIdle
 	owners    *owners.Set // nil until an actor makes a request
 
-	// until is the end of the validity of the hold, shared with the holder. A Hold may be kept for longer than its lock
+	// until is the end of the lease of the hold, shared with the holder. A Hold may be kept for longer than its lock
 	// actor lives, so the time is not a part of this struct.
 	until *atomic.Int64
 
@@ -252,7 +252,7 @@ func (a *lockActor) acquire(call *request.Call) {
 	req.Owner = a.registerOwner(call)
 	call.RequestID.Store(req.ID)
 	a.handle(call, func(on machine.Machine, now machine.Instant) {
-		call.From = now
+		call.Since = now
 		req.Deadline = call.WaitsUntil(now)
 		a.adapter.Acquire(on, now, req)
 	})

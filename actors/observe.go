@@ -28,7 +28,7 @@ func (r *Runtime) Observer() *observe.Observer { return r.observer }
 
 // about returns the data of a request that is observed after its answer, when the Call may be in use again.
 func (a *lockActor) about(call *request.Call) observe.Request {
-	of := observe.Request{Kind: call.LockKind(), Leads: call.Leads, Since: call.From}
+	of := observe.Request{Kind: call.LockKind(), Leads: call.Leads, Since: call.Since}
 	if a.rt.observer.Traces() {
 		of.Parent = call.Requester().Parent(call)
 	}
@@ -37,7 +37,7 @@ func (a *lockActor) about(call *request.Call) observe.Request {
 
 // hold describes a hold for a line in the log.
 func (a *lockActor) hold(call *request.Call, term uint64, now machine.Instant) observe.Hold {
-	h := observe.Hold{Kind: call.LockKind(), Ref: call, Client: a.client, Term: term, Age: now - call.From}
+	h := observe.Hold{Kind: call.LockKind(), Ref: call, Client: a.client, Term: term, Age: now - call.Since}
 	if id, ok := call.PermitID(); ok {
 		h.Permit = id
 	}
@@ -76,12 +76,12 @@ func (a *lockActor) firstHolder() *request.Call {
 	return nil
 }
 
-// startOf returns a pointer to call.From, the time of the request or grant; nil if call is nil.
+// startOf returns a pointer to call.Since, the time of the request or grant; nil if call is nil.
 func startOf(call *request.Call) *machine.Instant {
 	if call == nil {
 		return nil
 	}
-	return &call.From
+	return &call.Since
 }
 
 // remindAt returns when a wait or hold will have lasted long, if it goes on.
@@ -143,5 +143,5 @@ func (a *lockActor) longWait() (wait observe.Wait, waits bool) {
 	if by == nil {
 		return wait, false
 	}
-	return observe.Wait{Kind: by.LockKind(), For: a.rt.Now() - by.From, Waiters: a.machine.Summary().Waiters}, true
+	return observe.Wait{Kind: by.LockKind(), For: a.rt.Now() - by.Since, Waiters: a.machine.Summary().Waiters}, true
 }

@@ -22,7 +22,7 @@ func (holding) Event(call *request.Call, hold uint64, owner machine.Owner) Event
 	switch call.Op {
 	case request.OpRelease:
 		return func(m machine.Machine, now machine.Instant) {
-			call.From = now
+			call.Since = now
 			m.(holdMachine).Release(now, machine.Release{
 				ID: hold, Owner: owner, Mode: machine.Mode(call.Mode), Shown: call.ShowsPermit(), DropsMinimum: call.DropsMinimum, Ref: call,
 			})

@@ -111,14 +111,14 @@ func (a *semaphoreAdapter) Event(call *request.Call, _ uint64, _ machine.Owner) 
 		return nil
 	}
 	return func(m machine.Machine, now machine.Instant) {
-		call.From = now
+		call.Since = now
 		m.(*semaphore.Pool).Change(now, semaphore.Change{Kind: kind, N: call.Count.N, TTL: call.Count.TTL, Ref: call})
 	}
 }
 
 // release returns the permits of a request, or counts down.
 func (a *semaphoreAdapter) release(p *semaphore.Pool, now machine.Instant, call *request.Call) {
-	call.From = now
+	call.Since = now
 	ref := any(call)
 	if _, unawaited := call.By.(request.Unawaited); unawaited {
 		ref = nil

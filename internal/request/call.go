@@ -131,10 +131,10 @@ type actorFields struct {
 	RequestID atomic.Uint64
 	// Record is the lock actor's record of an owner that is an actor; nil until there is a record.
 	Record any
-	// Until is the end of the validity of the hold that was granted.
+	// Until is the end of the lease of the hold that was granted.
 	Until *atomic.Int64
-	// From is the time at which the request was handled or, after a grant, granted.
-	From machine.Instant
+	// Since is the time at which the request was handled or, after a grant, granted.
+	Since machine.Instant
 }
 
 // Outcome answers a Call.
@@ -145,7 +145,7 @@ type Outcome struct {
 	// Holder is notified about the hold: the Call's own Holder, or for a re-entry the Holder of the Call that was
 	// granted the hold.
 	Holder Holder
-	// Until is the end of the hold's validity, on the system's clock. It is kept up to date
+	// Until is the end of the hold's lease, on the system's clock. It is kept up to date
 	// while the hold lasts.
 	Until *atomic.Int64
 	// Status answers an Inspect, and an OpList if the lock is in use.

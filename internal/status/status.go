@@ -57,7 +57,7 @@ func (l Lock) add(status *messages.Status, here *machine.Snapshot, holders []mac
 	if len(here.Tokens) > 0 && !l.Several {
 		status.Token = here.Tokens[0]
 	}
-	age := func(ref any) machine.Instant { return max(l.Now-ref.(*request.Call).From, 0) }
+	age := func(ref any) machine.Instant { return max(l.Now-ref.(*request.Call).Since, 0) }
 	if len(holders) > 0 {
 		status.HeldFor = request.Duration(age(holders[0].Ref))
 	}

@@ -29,7 +29,7 @@ func TestLock_IsKnownFromItsFirstHoldOrWaiter(t *testing.T) {
 	const now = machine.Instant(time.Minute)
 	call := func(age time.Duration, note string) *request.Call {
 		c := &request.Call{Kind: messages.Kind_KIND_READ_WRITE, Mode: messages.Mode_MODE_SHARED, Note: note}
-		c.From = now - age
+		c.Since = now - age
 		return c
 	}
 	holders := []machine.Holder{{Ref: call(5*time.Second, "")}, {Ref: call(2*time.Second, "backup")}, {Ref: call(time.Second, "later")}}
