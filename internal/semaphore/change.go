@@ -13,12 +13,12 @@ const noKey = -2
 func (p *Pool) change() {
 	c := p.changes[0]
 	p.changes = p.changes[1:]
-	p.start(call{command: Command{Kind: c.Kind, N: c.N, TTL: c.TTL}, change: c})
+	p.start(op{command: Command{Kind: c.Kind, N: c.N, TTL: c.TTL}, change: c})
 }
 
 // changeReplied handles the reply to a change.
 func (p *Pool) changeReplied(r *Result) {
-	c := p.call
+	c := p.op
 	answer := machine.Answer{Kind: machine.Changed, Done: true, N: r.N[0]}
 	switch {
 	case r.Err != nil && r.Transient && !c.expired:
@@ -26,7 +26,7 @@ func (p *Pool) changeReplied(r *Result) {
 	case r.Err != nil && c.Unsure && c.kind != Inspect:
 		p.leaveChange(machine.Unavailable, r.Err.Error())
 		p.rejectWaiting(r)
-		if p.call.kind == Drain {
+		if p.op.kind == Drain {
 			p.reportRejection()
 		}
 		return
@@ -63,13 +63,13 @@ func (p *Pool) changeReplied(r *Result) {
 // leaveChange answers a change whose reply is awaited no longer. Only a Drain is sent again, to give back the permits
 // that it has taken.
 func (p *Pool) leaveChange(reason machine.Reason, why string) {
-	c := p.call
+	c := p.op
 	detail := "it was not carried out: "
 	if (c.InFlight || c.Unsure) && c.kind != Inspect {
 		reason, detail = machine.Unavailable, machine.MaybeDone
 	}
 	p.refuseChange(c.change.Ref, reason, detail+why)
-	p.call.change.Ref, p.call.change.until = nil, 0
+	p.op.change.Ref, p.op.change.until = nil, 0
 	if c.kind != Drain || !c.InFlight && !c.Unsure {
 		p.end()
 	}

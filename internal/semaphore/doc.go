@@ -64,7 +64,7 @@
 //	counter.go   what differs between permits and latches
 //	latch.go     the count of a latch
 //	waiters.go   the requests that wait: served, or refused
-//	call.go      the command: sending it, and sending it again
+//	op.go        the command: sending it, and sending it again
 //	pool.go      the state
 //	effects.go   effects, commands and answers
 package semaphore

@@ -34,7 +34,7 @@ func (p *Pool) answerOverdue(returns []permitReturn, now Instant, why string) []
 
 // mayHandOff reports whether permits that come back may go to local waiters.
 func (p *Pool) mayHandOff() bool {
-	return !p.turnIsOver() && !p.counter.together() && p.queue.Len() > 0 && p.call.kind != Yield && p.now >= p.wait.deferUntil
+	return !p.turnIsOver() && !p.counter.together() && p.queue.Len() > 0 && p.op.kind != Yield && p.now >= p.wait.deferUntil
 }
 
 // startTurn starts a turn if none is running.
@@ -89,7 +89,7 @@ func (p *Pool) exactMatch(all []permitReturn) (returns, permits int) {
 // give sends a command that gives back the first of the returns, and returns the others. At the end of a turn, the
 // permits are given back only if other processes wait.
 func (permits) give(p *Pool, returns []permitReturn) (rest []permitReturn) {
-	c := call{command: Command{Kind: Give, Leaves: p.leaves()}}
+	c := op{command: Command{Kind: Give, Leaves: p.leaves()}}
 	if p.turnIsOver() && p.now >= p.wait.deferUntil && p.queue.Len() > 0 {
 		c.command = Command{Kind: Yield, Forced: p.turn.IsForced(p.now)}
 	}
@@ -114,7 +114,7 @@ func (p *Pool) givesAgainAt() Instant {
 
 // giveReplied handles the reply to a Give or a Yield.
 func (p *Pool) giveReplied(r *Result) {
-	c := p.call
+	c := p.op
 	if r.Err == nil && len(p.rejects.returns) == 0 {
 		p.rejects.tries = 0
 	}
@@ -124,7 +124,7 @@ func (p *Pool) giveReplied(r *Result) {
 		p.counter.given(p, &c, r)
 	case r.Transient && !c.expired: // it is sent again
 	case c.Unsure:
-		p.call.returns = p.answerOverdue(c.returns, math.MaxInt64, r.Err.Error())
+		p.op.returns = p.answerOverdue(c.returns, math.MaxInt64, r.Err.Error())
 		p.rejectWaiting(r)
 		p.reportRejection()
 	default:
@@ -134,7 +134,7 @@ func (p *Pool) giveReplied(r *Result) {
 
 // given answers the requests that have given permits back. A Yield that saw no other process has not given them back, and
 // another turn begins.
-func (permits) given(p *Pool, c *call, r *Result) {
+func (permits) given(p *Pool, c *op, r *Result) {
 	if c.kind == Yield && r.N[0] == 0 {
 		p.pendingReturns = slices.Concat(c.returns, p.pendingReturns)
 		p.turn.Start(p.now, p.cfg.HandOffLimit, p.cfg.ForcedYield)
@@ -161,7 +161,7 @@ func (permits) given(p *Pool, c *call, r *Result) {
 // refused and dropped: its permits stay taken, as the answer says. Other rejected returns move to rejects, for a later
 // command, until forgetAt.
 func (p *Pool) giveRejected(r *Result) {
-	c, why, forgotten, before := p.call, r.Err.Error(), false, len(p.rejects.returns)
+	c, why, forgotten, before := p.op, r.Err.Error(), false, len(p.rejects.returns)
 	p.end()
 	for _, one := range c.returns {
 		switch {

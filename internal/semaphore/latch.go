@@ -25,10 +25,10 @@ func (l latch) take(p *Pool) {
 		return
 	}
 	p.wait.refusalIsStale = false
-	p.start(call{command: Command{Kind: Take}, last: p.lastWaiter()})
+	p.start(op{command: Command{Kind: Take}, last: p.lastWaiter()})
 }
 
-func (latch) taken(p *Pool, c *call, r *Result) {
+func (latch) taken(p *Pool, c *op, r *Result) {
 	p.wait.tries, p.wait.lastErr = 0, ""
 	if r.N[0] > 0 {
 		p.retryUnserved(c.last)
@@ -41,7 +41,7 @@ func (latch) taken(p *Pool, c *call, r *Result) {
 // mixed, since Redis rejects the latter if the key of the ids has a foreign value.
 func (latch) give(p *Pool, returns []permitReturn) (rest []permitReturn) {
 	p.wait.refusalIsStale = false
-	c := call{command: Command{Kind: Give}, last: p.lastWaiter()}
+	c := op{command: Command{Kind: Give}, last: p.lastWaiter()}
 	same, named := 0, returns[0].id != ""
 	for same < len(returns) && len(c.command.IDs) < batch && named == (returns[same].id != "") {
 		if named {
@@ -56,7 +56,7 @@ func (latch) give(p *Pool, returns []permitReturn) (rest []permitReturn) {
 	return returns[same:]
 }
 
-func (l latch) given(p *Pool, c *call, r *Result) {
+func (l latch) given(p *Pool, c *op, r *Result) {
 	for _, one := range c.returns {
 		p.effects.Answer(one.ref, machine.Answer{Kind: machine.Freed, Done: true, N: r.N[0]})
 	}

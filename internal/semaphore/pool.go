@@ -27,7 +27,7 @@ type Pool struct {
 	// changes are the requests for commands that do not wait for permits.
 	changes []Change
 	rejects rejectedReturns
-	call    call
+	op      op
 	// sent is the number of the last command, 0 before the first.
 	sent uint64
 	// mayArrive says that a command, or a copy of it, may still arrive.
@@ -111,9 +111,9 @@ type Change struct {
 	until Instant
 }
 
-// call is the command under way: it is sent, and sent again, until its outcome is known or does not
+// op is the command under way: it is sent, and sent again, until its outcome is known or does not
 // matter.
-type call struct {
+type op struct {
 	// kind is 0 if there is no command under way.
 	kind    CommandKind
 	command Command
@@ -137,7 +137,7 @@ type call struct {
 	newest uint64
 	// leaves says that the command only removes the entry from the wait queue; see leave.
 	leaves bool
-	// lastWork is the work of the last command. It outlasts the call.
+	// lastWork is the work of the last command. It outlasts the op.
 	lastWork work
 }
 
@@ -153,7 +153,7 @@ const (
 )
 
 // work returns what the command does.
-func (c *call) work() work {
+func (c *op) work() work {
 	switch c.kind {
 	case Take:
 		return takes
@@ -175,14 +175,14 @@ func (p *Pool) SetNextNumber(n uint64) { p.nextNumber = n }
 
 // Idle reports whether no request awaits an answer, nothing has to be given back, and Redis has nothing of the waiters.
 func (p *Pool) Idle() bool {
-	return p.call.kind == 0 && p.queue.Len() == 0 && len(p.pendingReturns)+len(p.rejects.returns)+len(p.changes) == 0 &&
+	return p.op.kind == 0 && p.queue.Len() == 0 && len(p.pendingReturns)+len(p.rejects.returns)+len(p.changes) == 0 &&
 		p.entry == 0 && p.sub.State == machine.Unsubscribed
 }
 
 // Sent returns the number of the last command, 0 before the first; certain says that no command that was sent is still on
 // its way.
 func (p *Pool) Sent() (number uint64, certain bool) {
-	return p.sent, !p.mayArrive && p.call.kind == 0
+	return p.sent, !p.mayArrive && p.op.kind == 0
 }
 
 // FirstWaiter returns the Ref of the first request that waits; nil if none does.
@@ -205,5 +205,5 @@ func (p *Pool) Snapshot() machine.Snapshot { return machine.Snapshot{Waiters: p.
 func (p *Pool) Outstanding() (holders []machine.Holder, pending []any) { return nil, nil }
 
 func (p *Pool) jitter(d time.Duration) time.Duration {
-	return p.cfg.Jitter(d, p.nextNumber+uint64(p.call.Tries))
+	return p.cfg.Jitter(d, p.nextNumber+uint64(p.op.Tries))
 }

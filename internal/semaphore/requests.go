@@ -113,12 +113,12 @@ func (p *Pool) Stop(now Instant, reason machine.Reason, detail string) {
 	p.closing, p.closeAt = true, p.now+p.cfg.Watchdog
 	p.refuseAll(reason, detail)
 	p.retryNow()
-	p.call.returns = p.answerOverdue(p.call.returns, math.MaxInt64, detail)
+	p.op.returns = p.answerOverdue(p.op.returns, math.MaxInt64, detail)
 	p.pendingReturns = p.answerOverdue(p.pendingReturns, math.MaxInt64, detail)
-	if p.call.change.Ref != nil {
+	if p.op.change.Ref != nil {
 		p.leaveChange(reason, detail)
 	}
-	if p.call.kind != 0 && !p.call.InFlight {
+	if p.op.kind != 0 && !p.op.InFlight {
 		p.send()
 	}
 }

@@ -49,7 +49,7 @@ func (p *Pool) Tick(now Instant) {
 func (p *Pool) Replied(now Instant, number uint64, r Result) {
 	p.begin(now)
 	defer p.settle()
-	if p.call.kind != 0 && p.call.command.Number == number && (r.Err == nil || p.call.InFlight) {
+	if p.op.kind != 0 && p.op.command.Number == number && (r.Err == nil || p.op.InFlight) {
 		p.replied(&r)
 	}
 }
@@ -79,13 +79,13 @@ func (p *Pool) dropExpired() {
 			p.refuse(req.Ref, machine.TimedOut, p.counter.words().refused)
 		}
 	}
-	p.call.returns = p.answerOverdue(p.call.returns, p.now, p.lastError())
+	p.op.returns = p.answerOverdue(p.op.returns, p.now, p.lastError())
 	p.pendingReturns = p.answerOverdue(p.pendingReturns, p.now, p.lastError())
 	for len(p.changes) > 0 && p.now >= p.changes[0].until {
 		p.refuseChange(p.changes[0].Ref, machine.Unavailable, "it was not carried out: "+p.lastError())
 		p.changes = p.changes[1:]
 	}
-	if p.call.change.until > 0 && p.now >= p.call.change.until {
+	if p.op.change.until > 0 && p.now >= p.op.change.until {
 		p.leaveChange(machine.Unavailable, p.lastError())
 	}
 }
@@ -93,8 +93,8 @@ func (p *Pool) dropExpired() {
 // lastError returns the error of the last try, which explains why there is no answer yet.
 func (p *Pool) lastError() string {
 	switch {
-	case p.call.Last.Err != nil:
-		return p.call.Last.Err.Error()
+	case p.op.Last.Err != nil:
+		return p.op.Last.Err.Error()
 	case p.wait.lastErr != "":
 		return p.wait.lastErr
 	}
@@ -103,7 +103,7 @@ func (p *Pool) lastError() string {
 
 // overdue stops waiting for a reply that is late, or sends the command again if that is due.
 func (p *Pool) overdue() {
-	if failure, due := p.call.Overdue(p.now, p.call.until); failure != nil {
+	if failure, due := p.op.Overdue(p.now, p.op.until); failure != nil {
 		p.replied(&Result{Failure: *failure})
 	} else if due {
 		p.send()
@@ -118,15 +118,15 @@ func (p *Pool) replied(r *Result) {
 		if !r.Transient {
 			pause = p.longPause
 		}
-		p.call.Failed(p.now, r.Failure, pause(p.call.Tries))
-		if p.now >= p.call.until {
-			if !p.call.leaves {
+		p.op.Failed(p.now, r.Failure, pause(p.op.Tries))
+		if p.now >= p.op.until {
+			if !p.op.leaves {
 				p.reportLost(r.Err.Error())
 			}
-			p.call.expired, p.call.Unsure = true, false
+			p.op.expired, p.op.Unsure = true, false
 		}
 	}
-	switch p.call.kind {
+	switch p.op.kind {
 	case Take:
 		p.takeReplied(r)
 	case Give, Yield:
@@ -156,11 +156,11 @@ func (p *Pool) wantsFewer() bool {
 
 // proceed sends the next command, if there is one to send.
 func (p *Pool) proceed() {
-	if p.call.leaves && !p.call.InFlight && (p.awaited() || len(p.pendingReturns) > 0) {
+	if p.op.leaves && !p.op.InFlight && (p.awaited() || len(p.pendingReturns) > 0) {
 		p.end() // another command comes first, and may do the same
 	}
-	if p.call.kind != 0 {
-		if p.call.Rejected() && !p.call.InFlight && p.awaited() { // the requests that wait are refused soon, or go on
+	if p.op.kind != 0 {
+		if p.op.Rejected() && !p.op.InFlight && p.awaited() { // the requests that wait are refused soon, or go on
 			p.send()
 		}
 		return
@@ -171,7 +171,7 @@ func (p *Pool) proceed() {
 		return
 	}
 	for i := range numWorks {
-		switch next := (p.call.lastWork + 1 + i) % numWorks; {
+		switch next := (p.op.lastWork + 1 + i) % numWorks; {
 		case next == returns && len(p.pendingReturns) > 0:
 			p.pendingReturns = p.counter.give(p, p.pendingReturns)
 			return
@@ -201,9 +201,9 @@ func (p *Pool) NextWake() (at Instant, ok bool) {
 		}
 	}
 	wake(p.queue.NextDeadline())
-	if p.call.kind != 0 {
-		wake(p.call.Due)
-		wake(p.call.change.until)
+	if p.op.kind != 0 {
+		wake(p.op.Due)
+		wake(p.op.change.until)
 	} else {
 		if p.queue.Len() > 0 {
 			wake(p.wait.nextAt)
@@ -216,9 +216,9 @@ func (p *Pool) NextWake() (at Instant, ok bool) {
 		wake(p.changes[0].until)
 	}
 	wake(firstUntil(p.pendingReturns))
-	wake(firstUntil(p.call.returns))
+	wake(firstUntil(p.op.returns))
 	wake(p.sub.Until)
-	if p.call.kind == 0 && p.leaves() {
+	if p.op.kind == 0 && p.leaves() {
 		wake(p.leaveAt())
 	}
 	if !p.Idle() {

@@ -8,7 +8,7 @@ func (permits) take(p *Pool) {
 		wanted[i] = req.N
 	}
 	p.wait.refusalIsStale = false
-	c := call{command: Command{Kind: Take, Wanted: wanted}, last: first[len(first)-1].ID}
+	c := op{command: Command{Kind: Take, Wanted: wanted}, last: first[len(first)-1].ID}
 	if waiter, waits := p.queue.FirstWaiting(); waits {
 		p.entry = waiter.N
 		c.command.Entry = Entry{N: waiter.N, TTL: p.cfg.EntryTimeout()}
@@ -29,13 +29,13 @@ func (p *Pool) leaveAt() Instant {
 
 // leave removes the entry from the wait queue, or tries to until it has expired.
 func (p *Pool) leave() {
-	p.start(call{command: Command{Kind: Take}, leaves: true})
-	p.call.until = p.now + p.cfg.EntryTimeout()
+	p.start(op{command: Command{Kind: Take}, leaves: true})
+	p.op.until = p.now + p.cfg.EntryTimeout()
 }
 
 // takeReplied handles the reply to a Take.
 func (p *Pool) takeReplied(r *Result) {
-	c := p.call
+	c := p.op
 	switch {
 	case r.Err == nil:
 		p.end()
@@ -63,7 +63,7 @@ func (p *Pool) takeReplied(r *Result) {
 
 // taken hands out the permits that a Take has taken. The reply says how many of the requests that the Take named are
 // served.
-func (permits) taken(p *Pool, c *call, r *Result) {
+func (permits) taken(p *Pool, c *op, r *Result) {
 	served := max(int(r.N[0]), 0)
 	p.wait.tries, p.wait.lastErr = 0, ""
 	if served >= len(c.command.Wanted) || c.command.Entry.N == 0 || r.N[0] < 0 {

@@ -83,8 +83,8 @@ func (p *Pool) refuseAll(reason machine.Reason, detail string) {
 // abandon ends the command, forgets what is not given back, and answers their requests.
 func (p *Pool) abandon(reason machine.Reason, detail string) {
 	p.closing = true
-	for _, one := range p.call.returns {
-		if p.call.InFlight || p.call.Unsure {
+	for _, one := range p.op.returns {
+		if p.op.InFlight || p.op.Unsure {
 			p.refuseReturn(one.ref, machine.Unavailable, p.counter.words().mayBeReturned+": "+detail)
 		} else {
 			p.refuseReturn(one.ref, reason, detail)
@@ -93,12 +93,12 @@ func (p *Pool) abandon(reason machine.Reason, detail string) {
 	for _, one := range p.pendingReturns {
 		p.refuseReturn(one.ref, reason, detail)
 	}
-	if len(p.pendingReturns)+len(p.rejects.returns) > 0 || p.call.kind != 0 && p.call.kind != Inspect && !p.call.leaves {
+	if len(p.pendingReturns)+len(p.rejects.returns) > 0 || p.op.kind != 0 && p.op.kind != Inspect && !p.op.leaves {
 		p.reportLost(detail)
 	}
-	p.mayArrive = p.mayArrive || p.call.kind != 0
-	if p.call.change.Kind != 0 {
+	p.mayArrive = p.mayArrive || p.op.kind != 0
+	if p.op.change.Kind != 0 {
 		p.leaveChange(reason, detail)
 	}
-	p.call, p.pendingReturns, p.rejects.returns, p.entry = call{}, nil, nil, 0
+	p.op, p.pendingReturns, p.rejects.returns, p.entry = op{}, nil, nil, 0
 }

@@ -14,30 +14,30 @@ const (
 )
 
 // start sends a command for the first time.
-func (p *Pool) start(c call) {
+func (p *Pool) start(c op) {
 	c.command.Number, p.nextNumber = p.nextNumber, 0
 	c.kind, c.began, c.until = c.command.Kind, p.now, p.now+machine.RepeatTime
 	c.newest = p.lastWaiter()
-	p.call, p.sent = c, c.command.Number
+	p.op, p.sent = c, c.command.Number
 	p.send()
 }
 
 // send sends the command, for the first time or again.
 func (p *Pool) send() {
-	p.call.command.Deadline = p.now + p.cfg.CallTimeout
-	p.call.Sent(p.call.command.Deadline)
-	command := p.call.command
+	p.op.command.Deadline = p.now + p.cfg.CallTimeout
+	p.op.Sent(p.op.command.Deadline)
+	command := p.op.command
 	p.effects.Add(machine.Effect{Kind: machine.Send, Ref: &command})
 }
 
 // end ends the command.
-func (p *Pool) end() { p.call = call{lastWork: p.call.work()} }
+func (p *Pool) end() { p.op = op{lastWork: p.op.work()} }
 
 // reportRejection reports, once, that Redis rejects the command, which is sent again.
 func (p *Pool) reportRejection() {
-	if !p.call.reported {
-		p.call.reported = true
-		p.reportRejectedReturn(p.call.Last.Err.Error())
+	if !p.op.reported {
+		p.op.reported = true
+		p.reportRejectedReturn(p.op.Last.Err.Error())
 	}
 }
 
@@ -54,8 +54,8 @@ func (p *Pool) longPause(tries int) time.Duration {
 // retryNow shortens the pauses after rejections and of leave, at the end of the System.
 func (p *Pool) retryNow() {
 	p.rejects.nextAt, p.rejects.tries = 0, min(p.rejects.tries, 1)
-	if (p.call.Rejected() || p.call.leaves) && !p.call.InFlight {
-		p.call.Tries = 0
+	if (p.op.Rejected() || p.op.leaves) && !p.op.InFlight {
+		p.op.Tries = 0
 		p.send()
 	}
 }
