@@ -61,7 +61,7 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 		h := hold{permits: o.permits(req), fixed: req.Lease > 0, sentAt: o.sentAt, until: trust(o.sentAt, s.lease(req))}
 		late := s.now >= h.until
 		if _, waits := s.queue.Find(req.ID); !waits || late {
-			s.giveBack(giveBack{permits: h.permits, until: h.until})
+			s.giveBack(permitReturn{permits: h.permits, until: h.until})
 			if waits && o.Tries == 0 { // another try would be late as well, and hold up the requests behind it
 				s.queue.Take(req.ID)
 				s.refuse(req, machine.Unavailable, fmt.Sprintf("Redis took %v to answer, too long for a lease of %v", s.now-o.sentAt, s.lease(req)))
@@ -142,7 +142,7 @@ func (s *Semaphore) acquireFailed(o *op, r Result) (over bool) {
 	}
 	// What it may have taken goes back, which also keeps a late copy from taking it.
 	for _, req := range o.requests {
-		s.giveBack(giveBack{permits: o.permits(req), until: s.now + s.lease(req)})
+		s.giveBack(permitReturn{permits: o.permits(req), until: s.now + s.lease(req)})
 	}
 	return true
 }

@@ -36,7 +36,7 @@ func (s *Semaphore) endExpiredHolds() {
 // lose ends a hold that was not released, and gives back its permits.
 func (s *Semaphore) lose(h *hold, reason machine.Reason, detail string) {
 	s.end(h, reason, detail)
-	s.giveBack(giveBack{permits: h.permits, until: h.takenUntil()})
+	s.giveBack(permitReturn{permits: h.permits, until: h.takenUntil()})
 }
 
 const gone = "the permit is gone from Redis: it was released by its id, deleted, evicted or flushed, or it expired"
@@ -78,10 +78,10 @@ func (s *Semaphore) remove(h *hold) {
 }
 
 // giveBack has permits given back in Redis.
-func (s *Semaphore) giveBack(b giveBack) {
+func (s *Semaphore) giveBack(b permitReturn) {
 	b.answerBy = s.now + s.cfg.TryTime()
 	b.until += s.cfg.CallTimeout // the command that set the expiry came later than it was sent
-	s.back, s.backAt = append(s.back, b), 0
+	s.pendingReturns, s.returnAt = append(s.pendingReturns, b), 0
 }
 
 // failExtensions refuses the extensions of a hold.

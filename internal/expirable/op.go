@@ -54,7 +54,7 @@ type op struct {
 	// reserved says, for an Acquire, that permits may be reserved for the first of requests.
 	reserved bool
 
-	// count is, for a Release, the number of elements of Semaphore.back that it gives back.
+	// count is, for a Release, the number of elements of Semaphore.pendingReturns that it gives back.
 	count int
 	// yields says that a Release lets other processes have a turn.
 	yields bool

@@ -8,7 +8,7 @@ import (
 
 // Idle reports whether there is nothing to do and no state to keep.
 func (s *Semaphore) Idle() bool {
-	return len(s.holds)+s.queue.Len()+len(s.back)+len(s.sets) == 0 && s.main.kind == 0 && s.renewal.kind == 0 &&
+	return len(s.holds)+s.queue.Len()+len(s.pendingReturns)+len(s.sets) == 0 && s.main.kind == 0 && s.renewal.kind == 0 &&
 		s.reserved == 0 && s.sub.State == machine.Unsubscribed && s.effects.Len() == 0
 }
 
@@ -40,7 +40,7 @@ func (s *Semaphore) Outstanding() (holders []machine.Holder, pending []any) {
 	for req := range s.queue.All() {
 		refs.Add(req.Ref)
 	}
-	for _, b := range s.back {
+	for _, b := range s.pendingReturns {
 		refs.Add(b.ref)
 	}
 	for _, one := range s.sets {
@@ -81,7 +81,7 @@ func (s *Semaphore) Cleanup(now Instant) (all []Command, ttl time.Duration) {
 	for _, h := range s.holds {
 		taken, until = append(taken, h.permits), max(until, h.takenUntil())
 	}
-	for _, b := range s.back {
+	for _, b := range s.pendingReturns {
 		taken, until = append(taken, b.permits), max(until, b.until)
 	}
 	for n := 0; len(taken) > 0; taken = taken[n:] {

@@ -15,7 +15,7 @@ func (s *Semaphore) release(h *hold, shown bool, ref any) {
 	handsOff := !s.closing && !shown && !h.fixed && !s.extends(h)
 	s.remove(h)
 	s.failExtensions(h.id, machine.NotHeld, "the permit was released")
-	b := giveBack{permits: h.permits, ref: ref, until: h.takenUntil()}
+	b := permitReturn{permits: h.permits, ref: ref, until: h.takenUntil()}
 	if s.queue.Len() > 0 && handsOff && h.until-s.now > s.cfg.Watchdog/3 {
 		if next := s.queue.Head(); next.Lease == 0 && !next.Shown && next.Count == h.permits.N {
 			if !s.turn.IsOver(s.now) {
@@ -41,33 +41,33 @@ func (s *Semaphore) startTurn() { s.turn.Start(s.now, s.cfg.HandOffLimit, s.cfg.
 
 // nextRelease gives back the first permits that are to be given back.
 func (s *Semaphore) nextRelease() bool {
-	if len(s.back) == 0 || s.now < s.backAt {
+	if len(s.pendingReturns) == 0 || s.now < s.returnAt {
 		return false
 	}
 	s.endReleasedByID()
-	o := op{kind: Release, count: fits(min(len(s.back), releaseBatch), func(i int) int { return s.back[i].permits.N })}
-	o.yields = slices.ContainsFunc(s.back[:o.count], func(b giveBack) bool { return b.yields })
+	o := op{kind: Release, count: fits(min(len(s.pendingReturns), releaseBatch), func(i int) int { return s.pendingReturns[i].permits.N })}
+	o.yields = slices.ContainsFunc(s.pendingReturns[:o.count], func(b permitReturn) bool { return b.yields })
 	s.start(o)
 	return true
 }
 
 func (s *Semaphore) releaseCommand(o *op, c *Command) {
-	for _, b := range s.back[:o.count] {
+	for _, b := range s.pendingReturns[:o.count] {
 		c.add(b.permits)
 	}
 }
 
 // endReleasedByID ends the holds of permits that are given back by their ids, and were granted since that was asked for.
 func (s *Semaphore) endReleasedByID() {
-	for i, b := range s.back {
+	for i, b := range s.pendingReturns {
 		if !b.unknown {
 			continue
 		}
 		if at := slices.IndexFunc(s.holds, func(h *hold) bool { return h.permits.Has(b.permits.First) }); at >= 0 {
 			h := s.holds[at]
-			s.back = slices.Clone(s.back)
+			s.pendingReturns = slices.Clone(s.pendingReturns)
 			b.unknown, b.permits, b.until = false, h.permits, h.takenUntil()+s.cfg.CallTimeout
-			s.back[i] = b
+			s.pendingReturns[i] = b
 			s.end(h, machine.Forced, "it was released by its id")
 		}
 	}
@@ -76,7 +76,7 @@ func (s *Semaphore) endReleasedByID() {
 // releaseReplied answers the requests that give permits back. After a yield, other processes go first if any listen,
 // and now and then in any case, since some wait without listening.
 func (s *Semaphore) releaseReplied(o op, r Result) {
-	for i, b := range s.back[:o.count] {
+	for i, b := range s.pendingReturns[:o.count] {
 		switch {
 		case r.Valid[i]:
 			s.effects.Answer(b.ref, machine.Answer{Kind: machine.Freed})
@@ -86,7 +86,7 @@ func (s *Semaphore) releaseReplied(o op, r Result) {
 			s.effects.Answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Noticed: true, Detail: gone})
 		}
 	}
-	s.back = s.back[o.count:]
+	s.pendingReturns = s.pendingReturns[o.count:]
 	others := r.Receivers
 	if s.sub.State == machine.Listening {
 		others--
@@ -108,8 +108,8 @@ func (s *Semaphore) releaseFailed(o *op, r Result) (over bool) {
 		return false
 	}
 	reason, detail := r.Why()
-	refused := s.back[:o.count]
-	s.back = slices.Clip(s.back[o.count:])
+	refused := s.pendingReturns[:o.count]
+	s.pendingReturns = slices.Clip(s.pendingReturns[o.count:])
 	for _, b := range refused {
 		unsure := o.Unsure || b.rejections > 0
 		answer := machine.Answer{Kind: machine.NotFreed, Reason: reason, Detail: detail}
@@ -121,9 +121,9 @@ func (s *Semaphore) releaseFailed(o *op, r Result) (over bool) {
 		case unsure && !s.closing && s.now >= b.until: // it has expired
 		case unsure && !s.closing:
 			b.ref = nil
-			s.backAt = s.now + s.backoff(b.rejections)
+			s.returnAt = s.now + s.backoff(b.rejections)
 			b.rejections++
-			s.back = append(s.back, b)
+			s.pendingReturns = append(s.pendingReturns, b)
 		case !b.unknown:
 			s.effects.Add(machine.Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: b.until}})
 		}
@@ -134,13 +134,13 @@ func (s *Semaphore) releaseFailed(o *op, r Result) (over bool) {
 // expireBack answers the requests that have waited for long enough, and forgets the permits that have
 // expired.
 func (s *Semaphore) expireBack() {
-	expired := func(b giveBack) bool { return s.now >= b.until }
+	expired := func(b permitReturn) bool { return s.now >= b.until }
 	busy := s.releasing()
-	if busy > 0 && !s.main.InFlight && !slices.ContainsFunc(s.back[:busy], func(b giveBack) bool { return !expired(b) }) {
+	if busy > 0 && !s.main.InFlight && !slices.ContainsFunc(s.pendingReturns[:busy], func(b permitReturn) bool { return !expired(b) }) {
 		s.main, busy = op{}, 0
 	}
-	var stay []giveBack
-	for i, b := range s.back {
+	var stay []permitReturn
+	for i, b := range s.pendingReturns {
 		if b.ref != nil && (s.now >= b.answerBy || expired(b)) {
 			s.effects.Refuse(b.ref, machine.NotFreed, machine.Unavailable, "Redis has not confirmed the release")
 			b.ref = nil
@@ -149,5 +149,5 @@ func (s *Semaphore) expireBack() {
 			stay = append(stay, b)
 		}
 	}
-	s.back = stay
+	s.pendingReturns = stay
 }

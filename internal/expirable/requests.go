@@ -65,7 +65,7 @@ func (s *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
 		s.effects.Refuse(ref, machine.NotFreed, machine.Closed, machine.Closing)
 		return
 	}
-	b := giveBack{permits: machine.Permits{First: permit, N: 1}, ref: ref, unknown: true, until: now + s.cfg.TryTime()}
+	b := permitReturn{permits: machine.Permits{First: permit, N: 1}, ref: ref, unknown: true, until: now + s.cfg.TryTime()}
 	if i := slices.IndexFunc(s.holds, func(h *hold) bool { return h.permits.Has(permit) }); i >= 0 {
 		b.unknown, b.until, b.permits = false, s.holds[i].takenUntil(), s.holds[i].permits
 		s.end(s.holds[i], machine.Forced, "it was released by its id")

@@ -63,10 +63,10 @@ type Semaphore struct {
 	earlier []op
 	// extensions are other leases for single holds, which wait or are under way.
 	extensions []*extension
-	// back are the permits to give back.
-	back []giveBack
-	// backAt is the time from which they are given back.
-	backAt Instant
+	// pendingReturns are the permits to give back.
+	pendingReturns []permitReturn
+	// returnAt is the time from which they are given back.
+	returnAt Instant
 	// sets are the requests to set the number of permits.
 	sets []set
 
@@ -131,8 +131,8 @@ func (h *hold) end() Instant {
 // takenUntil returns the latest time at which the permits are free again.
 func (h *hold) takenUntil() Instant { return max(h.until, h.longest) }
 
-// giveBack are the permits of a hold that are to be given back in Redis.
-type giveBack struct {
+// permitReturn has the permits of a hold that are to be given back in Redis.
+type permitReturn struct {
 	permits machine.Permits
 	// ref is the request that awaits the release; nil if there is none.
 	ref any
@@ -215,7 +215,7 @@ func (s *Semaphore) extends(h *hold) bool {
 	return slices.ContainsFunc(s.extensions, func(e *extension) bool { return e.hold == h.id && e.sets != 0 })
 }
 
-// releasing returns how many of the first of back are under way.
+// releasing returns how many of the first of pendingReturns are under way.
 func (s *Semaphore) releasing() int {
 	if s.main.kind == Release {
 		return s.main.count

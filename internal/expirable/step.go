@@ -140,8 +140,8 @@ func (s *Semaphore) NextWake() (at Instant, ok bool) {
 	if s.main.kind != 0 {
 		wake(s.main.Due)
 	} else {
-		if len(s.back) > 0 {
-			wake(s.backAt)
+		if len(s.pendingReturns) > 0 {
+			wake(s.returnAt)
 		}
 		if s.queue.Len() > 0 || s.reserved != 0 {
 			wake(s.wait.nextAt)
@@ -156,7 +156,7 @@ func (s *Semaphore) NextWake() (at Instant, ok bool) {
 	for _, e := range s.extensions {
 		wake(e.by)
 	}
-	for i, b := range s.back {
+	for i, b := range s.pendingReturns {
 		if b.ref != nil {
 			wake(b.answerBy)
 		}

@@ -55,7 +55,7 @@ func (s *shared) Clone() *shared {
 		l.effects = machine.Effects{}
 		l.queue.Clip()
 		l.extensions = slices.Clip(l.extensions)
-		l.holds, l.back, l.sets = slices.Clip(l.holds), slices.Clip(l.back), slices.Clip(l.sets)
+		l.holds, l.pendingReturns, l.sets = slices.Clip(l.holds), slices.Clip(l.pendingReturns), slices.Clip(l.sets)
 	}
 	return &c
 }
@@ -342,7 +342,7 @@ func (s *shared) isKnown(id machine.PermitID) bool {
 	for i := range s.processes {
 		p := &s.processes[i].permits
 		if slices.ContainsFunc(p.holds, func(h *hold) bool { return h.permits.Has(id) }) ||
-			slices.ContainsFunc(p.back, func(b giveBack) bool { return b.permits.Has(id) }) {
+			slices.ContainsFunc(p.pendingReturns, func(b permitReturn) bool { return b.permits.Has(id) }) {
 			return true
 		}
 	}
