@@ -2,6 +2,9 @@ package scripts_test
 
 import "github.com/lockkeeper-go/lockkeeper/scripts"
 
+// These are the scripts of a plain lock. See row in table_test.go for an example, part by part, and state_test.go for the
+// words of before and after.
+
 var plainTables = []table{
 	{script: scripts.Release, call: "NAME / owner=u:1 count=0 lease=60000 CHANNEL WAITQUEUE SETTINGS TOKENS", rows: []row{
 		{name: "own, beside a foreign field like an owner", before: "u:1=1 v:57=tiger 30000", reply: "0", again: "-1", after: "v:57=tiger", published: "0"},
