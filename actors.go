@@ -55,9 +55,9 @@ func isStopped(ctx actor.Context) bool {
 func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message any) (answer any, err error) {
 	switch {
 	case ctx == nil:
-		return nil, invalid("ask", "", errNoContext)
+		return nil, invalidError("ask", "", errNoContext)
 	case root == nil, pid == nil, message == nil:
-		return nil, invalid("ask", "", errors.New("the root context, the PID or the message is nil"))
+		return nil, invalidError("ask", "", errors.New("the root context, the PID or the message is nil"))
 	}
 	registry, process := root.ActorSystem().ProcessRegistry, &answerProcess{answers: make(chan any, 1), terminated: make(chan struct{}, 1)}
 	self, _ := registry.Add(process, "future"+registry.NextId()) // the name of a future, which cannot own a lock

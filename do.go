@@ -57,7 +57,7 @@ var errUnreturned = errors.New("the work has not returned: it has panicked, or e
 // do implements Do. It sets the outcome even if f panics or ends the goroutine.
 func (l *Lock) do(ctx context.Context, f func(ctx context.Context) error, options []WorkOption, o *outcome) {
 	if f == nil {
-		o.work = invalid("do", l.Name(), errNoFunction)
+		o.work = invalidError("do", l.Name(), errNoFunction)
 		return
 	}
 	hold, err := l.acquire(ctx, "acquire", gather(options))

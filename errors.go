@@ -107,13 +107,13 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// failed returns the error of a request about the lock or the expirable semaphore.
-func (l *Lock) failed(op string, a machine.Answer) error {
-	return failed(op, l.Name(), messages.Reason(a.Reason), a.Detail, !request.TraitsOf(l.kind).Permits)
+// failedError returns the error of a request about the lock or the expirable semaphore.
+func (l *Lock) failedError(op string, a machine.Answer) error {
+	return failedError(op, l.Name(), messages.Reason(a.Reason), a.Detail, !request.TraitsOf(l.kind).Permits)
 }
 
-// failed returns the error of a request. ErrHeld and ErrLost have other texts if the request is not about a lock.
-func failed(op, name string, reason messages.Reason, detail string, isLock bool) error {
+// failedError returns the error of a request. ErrHeld and ErrLost have other texts if the request is not about a lock.
+func failedError(op, name string, reason messages.Reason, detail string, isLock bool) error {
 	err := sentinels[reason]
 	switch {
 	case err == nil: // a reason of a later version, on another node
@@ -160,37 +160,37 @@ func (permitLostError) Unwrap() error { return ErrLost }
 func ErrorOf(answer any) error {
 	switch m := answer.(type) {
 	case *messages.NotAcquired:
-		return answered("acquire", m.GetLock(), m)
+		return refusalError("acquire", m.GetLock(), m)
 	case *messages.NotReleased:
-		err := answered("release", m.GetLock(), m)
+		err := refusalError("release", m.GetLock(), m)
 		switch m.GetReason() {
 		case messages.Reason_REASON_LOST, messages.Reason_REASON_NOT_HELD, messages.Reason_REASON_INVALID:
 			return err
 		}
 		return notReleased(err)
 	case *messages.Failed:
-		return answered("request", m.GetLock(), m)
+		return refusalError("request", m.GetLock(), m)
 	case *messages.LeaseLost:
-		return lost(m.GetLock().GetKind(), m.GetLock().GetName(), m.GetReason(), m.GetDetail())
+		return lostError(m.GetLock().GetKind(), m.GetLock().GetName(), m.GetReason(), m.GetDetail())
 	case *messages.PermitsRefused:
-		return failed("semaphore", m.GetSemaphore().GetName(), m.GetReason(), m.GetDetail(), false)
+		return failedError("semaphore", m.GetSemaphore().GetName(), m.GetReason(), m.GetDetail(), false)
 	case *messages.LatchRefused:
-		return failed("latch", m.GetLatch().GetName(), m.GetReason(), m.GetDetail(), false)
+		return failedError("latch", m.GetLatch().GetName(), m.GetReason(), m.GetDetail(), false)
 	case *actor.DeadLetterResponse:
 		return &Error{Op: "request", Reason: messages.Reason_REASON_CLOSED, Err: ErrClosed}
 	}
 	return nil
 }
 
-// answered returns the error of a refusal about a lock.
-func answered(op string, l *messages.Lock, m interface {
+// refusalError returns the error of a refusal about a lock.
+func refusalError(op string, l *messages.Lock, m interface {
 	GetReason() messages.Reason
 	GetDetail() string
 }) error {
-	return failed(op, l.GetName(), m.GetReason(), m.GetDetail(), !request.TraitsOf(l.GetKind()).Permits)
+	return failedError(op, l.GetName(), m.GetReason(), m.GetDetail(), !request.TraitsOf(l.GetKind()).Permits)
 }
 
-func invalid(op, lock string, err error) error {
+func invalidError(op, lock string, err error) error {
 	return &Error{Op: op, Lock: lock, Reason: messages.Reason_REASON_INVALID, Detail: err.Error(), Err: ErrInvalid}
 }
 
@@ -201,8 +201,8 @@ var (
 	errNoHold     = errors.New("there is no hold: it is nil, or did not come from an Acquire")
 )
 
-// ended returns the error of an Acquire whose context has ended.
-func ended(ctx context.Context, op, lock, detail string) error {
+// endedError returns the error of an Acquire whose context has ended.
+func endedError(ctx context.Context, op, lock, detail string) error {
 	reason, err := messages.Reason_REASON_CANCELLED, context.Cause(ctx)
 	if why := ctx.Err(); errors.Is(why, context.DeadlineExceeded) {
 		if reason = messages.Reason_REASON_TIMED_OUT; !errors.Is(err, why) {
@@ -213,9 +213,9 @@ func ended(ctx context.Context, op, lock, detail string) error {
 	return &Error{Op: op, Lock: lock, Reason: reason, Detail: detail, Err: err}
 }
 
-// lost returns the cause with which the context of a lost hold is cancelled. It wraps ErrLost, and
+// lostError returns the cause with which the context of a lost hold is cancelled. It wraps ErrLost, and
 // the error for the reason if there is one.
-func lost(kind messages.Kind, name string, why messages.Reason, detail string) error {
+func lostError(kind messages.Kind, name string, why messages.Reason, detail string) error {
 	err := ErrLost
 	if request.TraitsOf(kind).Permits {
 		err = permitLostError{}

@@ -91,7 +91,7 @@ func (s *ExpirableSemaphore) ReleaseID(ctx context.Context, id string) error {
 	const op = "release"
 	parsed, err := request.ParsePermitID(id)
 	if err != nil {
-		return invalid(op, s.Name(), err)
+		return invalidError(op, s.Name(), err)
 	}
 	_, err = s.ask(ctx, op, request.OpReleaseID, &request.Permit{ID: parsed})
 	return err
@@ -132,7 +132,7 @@ func (s *ExpirableSemaphore) set(ctx context.Context, how messages.SetPermitsHow
 		op = "delete"
 	}
 	if err := request.CheckPermits(how, int64(n)); err != nil {
-		return false, invalid(op, s.Name(), err)
+		return false, invalidError(op, s.Name(), err)
 	}
 	out, err := s.ask(ctx, op, request.OpSet, &request.Permit{How: how, Count: int64(n)})
 	return out.Done, err
@@ -165,7 +165,7 @@ func (s *ExpirableSemaphore) count(ctx context.Context) (*messages.Status, error
 
 func (s *ExpirableSemaphore) ask(ctx context.Context, op string, what request.Op, about *request.Permit) (request.Outcome, error) {
 	if err := s.inner().checkCall(ctx); err != nil {
-		return request.Outcome{}, invalid(op, s.Name(), err)
+		return request.Outcome{}, invalidError(op, s.Name(), err)
 	}
 	call := s.lock.newCall(what)
 	call.Permit = about

@@ -114,7 +114,7 @@ func (h *Hold) checkUsable() error {
 func (h *Hold) Context() context.Context {
 	if err := h.checkUsable(); err != nil {
 		ctx, cancel := context.WithCancelCause(context.Background())
-		cancel(invalid("hold", "", err))
+		cancel(invalidError("hold", "", err))
 		return ctx
 	}
 	return h.contextIn(context.WithoutCancel(h.parent))
@@ -147,7 +147,7 @@ func (h *Hold) active() bool { return h.Err() == nil && !h.released.Load() }
 // ErrNotHeld if the hold was released.
 func (h *Hold) Err() error {
 	if err := h.checkUsable(); err != nil {
-		return invalid("hold", "", err)
+		return invalidError("hold", "", err)
 	}
 	h.root.mu.Lock()
 	defer h.root.mu.Unlock()
@@ -224,13 +224,13 @@ func (h *Hold) Count() int {
 func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	const op = "ensure"
 	if err := h.checkUsable(); err != nil {
-		return invalid(op, "", err)
+		return invalidError(op, "", err)
 	}
 	if ctx == nil {
-		return invalid(op, h.lock.Name(), errNoContext)
+		return invalidError(op, h.lock.Name(), errNoContext)
 	}
 	if d < 0 {
-		return invalid(op, h.lock.Name(), fmt.Errorf("the time to ensure is %v, and must not be negative", d))
+		return invalidError(op, h.lock.Name(), fmt.Errorf("the time to ensure is %v, and must not be negative", d))
 	}
 	if err := h.Err(); err != nil {
 		return err
@@ -285,13 +285,13 @@ func (h *Hold) KeepAlive(ctx context.Context) error { return h.extend(ctx, 0, ni
 func (h *Hold) extend(ctx context.Context, lease time.Duration, wrong error) error {
 	const op = "extend"
 	if err := h.checkUsable(); err != nil {
-		return invalid(op, "", err)
+		return invalidError(op, "", err)
 	}
 	if ctx == nil {
-		return invalid(op, h.lock.Name(), errNoContext)
+		return invalidError(op, h.lock.Name(), errNoContext)
 	}
 	if err := cmp.Or(wrong, h.lock.runtime.Rules().CheckRed(h.lock.kind, h.lock.members, lease)); err != nil {
-		return invalid(op, h.lock.Name(), err)
+		return invalidError(op, h.lock.Name(), err)
 	}
 	if err := h.Err(); err != nil {
 		return err
@@ -323,10 +323,10 @@ func (h *Hold) extend(ctx context.Context, lease time.Duration, wrong error) err
 func (h *Hold) Release(ctx context.Context) error {
 	const op = "release"
 	if err := h.checkUsable(); err != nil {
-		return invalid(op, "", err)
+		return invalidError(op, "", err)
 	}
 	if ctx == nil {
-		return invalid(op, h.lock.Name(), errNoContext) // before released is set: the lock stays held
+		return invalidError(op, h.lock.Name(), errNoContext) // before released is set: the lock stays held
 	}
 	if !h.released.CompareAndSwap(false, true) {
 		return &Error{
@@ -349,7 +349,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	case out.Reason == 0:
 		call.FreeRelease() // else what has refused it may still look at it: the actor is not the only one that refuses
 	default:
-		err = h.lock.failed(op, out.Answer)
+		err = h.lock.failedError(op, out.Answer)
 		switch {
 		case errors.Is(err, ErrCrashed) && h.Err() == nil:
 			h.released.Store(false)

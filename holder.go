@@ -23,7 +23,7 @@ func holdOf(h request.Holder) *Hold {
 
 // LeaseLost implements request.Holder.
 func (h *holder) LeaseLost(reason machine.Reason, detail string) {
-	(*Hold)(h).lose(lost(h.lock.kind, h.lock.Name(), messages.Reason(reason), detail))
+	(*Hold)(h).lose(lostError(h.lock.kind, h.lock.Name(), messages.Reason(reason), detail))
 }
 
 // LeaseAtRisk implements request.Holder.

@@ -56,7 +56,7 @@ func (l *Latch) CountDown(ctx context.Context) error {
 func (l *Latch) CountDownOnce(ctx context.Context, id string) error {
 	const op = "count down"
 	if id == "" {
-		return invalid(op, l.Name(), errors.New("the id is empty"))
+		return invalidError(op, l.Name(), errors.New("the id is empty"))
 	}
 	call := request.NewCountCall(request.OpRelease, 0)
 	call.ID = id
@@ -74,7 +74,7 @@ func (l *Latch) Wait(ctx context.Context, options ...WaitOption) error {
 	const op = "wait for"
 	call := request.NewCountCall(request.OpAcquire, 0)
 	if err := applyWaits(options, call); err != nil {
-		return invalid(op, l.Name(), err)
+		return invalidError(op, l.Name(), err)
 	}
 	_, err := l.ask(ctx, op, call)
 	return err
@@ -97,7 +97,7 @@ func (l *Latch) Count(ctx context.Context) (n int64, err error) {
 // ask sends a call about the latch, and returns the answer.
 func (l *Latch) ask(ctx context.Context, op string, call *request.CountCall) (request.CountAnswer, error) {
 	if l == nil {
-		return request.CountAnswer{}, invalid(op, "", errors.New("the latch is nil"))
+		return request.CountAnswer{}, invalidError(op, "", errors.New("the latch is nil"))
 	}
 	call.Kind, call.Name = messages.Kind_KIND_LATCH, l.name
 	return doCount(ctx, l.runtime, op, call)

@@ -44,7 +44,7 @@ func candidacyOptions(options []LeadOption) *acquireOptions {
 // elect implements Elect. It sets the outcome even if lead panics or ends the goroutine.
 func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, r *acquireOptions, c *candidacy, o *outcome) {
 	if lead == nil {
-		o.work = invalid("elect", l.Name(), errNoFunction)
+		o.work = invalidError("elect", l.Name(), errNoFunction)
 		return
 	}
 	var rejection error // of the last try, unless Redis has accepted a request that waits since then
@@ -113,7 +113,7 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...LeadOption)
 	}()
 	return func(ctx context.Context) error {
 		if ctx == nil {
-			return invalid("resign", l.Name(), errNoContext) // the process continues to lead
+			return invalidError("resign", l.Name(), errNoContext) // the process continues to lead
 		}
 		cancel(errResigned)
 		select {

@@ -94,16 +94,16 @@ func (l *Lock) TryAcquire(ctx context.Context, options ...Option) (*Hold, error)
 
 func (l *Lock) acquire(ctx context.Context, op string, r *acquireOptions) (*Hold, error) {
 	if err := l.checkCall(ctx); err != nil {
-		return nil, invalid(op, l.Name(), err)
+		return nil, invalidError(op, l.Name(), err)
 	}
 	if ctx.Err() != nil {
-		return nil, ended(ctx, op, l.Name(), "")
+		return nil, endedError(ctx, op, l.Name(), "")
 	}
 	hold := &Hold{lock: l, parent: ctx, outer: innermostHold(ctx)}
 	hold.root = hold
 	call, err := l.call(hold, r)
 	if err != nil {
-		return nil, invalid(op, l.Name(), err)
+		return nil, invalidError(op, l.Name(), err)
 	}
 	if tree := l.reentered(hold.outer); tree != nil {
 		call.Owner = tree.owner
@@ -115,10 +115,10 @@ func (l *Lock) acquire(ctx context.Context, op string, r *acquireOptions) (*Hold
 	out, answered := l.runtime.Do(ctx, call)
 	if !answered {
 		out = l.runtime.Withdraw(call)
-		return nil, ended(ctx, op, l.Name(), out.Detail)
+		return nil, endedError(ctx, op, l.Name(), out.Detail)
 	}
 	if out.Kind != machine.Granted {
-		return nil, l.failed(op, out.Answer)
+		return nil, l.failedError(op, out.Answer)
 	}
 	hold.granted(out)
 	return hold, nil
@@ -186,7 +186,7 @@ func (l *Lock) same(other *Lock) bool {
 func (l *Lock) ForceRelease(ctx context.Context, owners ...string) (wasHeld bool, err error) {
 	const op = "force release"
 	if err := cmp.Or(l.checkCall(ctx), request.CheckOwners(owners)); err != nil {
-		return false, invalid(op, l.Name(), err)
+		return false, invalidError(op, l.Name(), err)
 	}
 	call := l.newCall(request.OpForceRelease)
 	call.Owners = owners
@@ -274,7 +274,7 @@ func statusOf(m *messages.Status) Status {
 // ask submits a call with no arguments, and waits for the answer or for ctx.
 func (l *Lock) ask(ctx context.Context, op string, what request.Op) (request.Outcome, error) {
 	if err := l.checkCall(ctx); err != nil {
-		return request.Outcome{}, invalid(op, l.Name(), err)
+		return request.Outcome{}, invalidError(op, l.Name(), err)
 	}
 	return l.submit(ctx, op, l.newCall(what))
 }
@@ -286,7 +286,7 @@ func (l *Lock) submit(ctx context.Context, op string, call *request.Call) (reque
 		return out, &Error{Op: op, Lock: l.Name(), Err: context.Cause(ctx)}
 	}
 	if out.Reason != 0 {
-		return out, l.failed(op, out.Answer)
+		return out, l.failedError(op, out.Answer)
 	}
 	return out, nil
 }

@@ -76,7 +76,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int, options ...WaitOption) e
 	const op = "acquire permits of"
 	call := request.NewCountCall(request.OpAcquire, int64(n))
 	if err := applyWaits(options, call); err != nil {
-		return invalid(op, s.Name(), err)
+		return invalidError(op, s.Name(), err)
 	}
 	_, err := s.ask(ctx, op, call)
 	return err
@@ -146,7 +146,7 @@ func (s *Semaphore) Available(ctx context.Context) (n int, err error) {
 // ask sends a call about the semaphore, and returns the answer.
 func (s *Semaphore) ask(ctx context.Context, op string, call *request.CountCall) (request.CountAnswer, error) {
 	if s == nil {
-		return request.CountAnswer{}, invalid(op, "", errors.New("the semaphore is nil"))
+		return request.CountAnswer{}, invalidError(op, "", errors.New("the semaphore is nil"))
 	}
 	call.Kind, call.Name = messages.Kind_KIND_SEMAPHORE, s.name
 	return doCount(ctx, s.runtime, op, call)
@@ -156,23 +156,23 @@ func (s *Semaphore) ask(ctx context.Context, op string, call *request.CountCall)
 func doCount(ctx context.Context, runtime *actors.Runtime, op string, call *request.CountCall) (request.CountAnswer, error) {
 	name := call.Name
 	if ctx == nil {
-		return request.CountAnswer{}, invalid(op, name, errNoContext)
+		return request.CountAnswer{}, invalidError(op, name, errNoContext)
 	}
 	if ctx.Err() != nil && call.Op != request.OpRelease {
-		return request.CountAnswer{}, ended(ctx, op, name, "")
+		return request.CountAnswer{}, endedError(ctx, op, name, "")
 	}
 	if runtime == nil {
-		return request.CountAnswer{}, invalid(op, name, errors.New("the System is nil: From returns nil for an actor system without one"))
+		return request.CountAnswer{}, invalidError(op, name, errors.New("the System is nil: From returns nil for an actor system without one"))
 	}
 	if err := call.Check(); err != nil {
-		return request.CountAnswer{}, invalid(op, name, err)
+		return request.CountAnswer{}, invalidError(op, name, err)
 	}
 	a, answered := runtime.DoCount(ctx, call)
 	switch {
 	case !answered, a.Reason == machine.CancelledByRequest:
-		return request.CountAnswer{}, ended(ctx, op, name, a.Detail)
+		return request.CountAnswer{}, endedError(ctx, op, name, a.Detail)
 	case a.Reason != 0:
-		return request.CountAnswer{}, failed(op, name, messages.Reason(a.Reason), a.Detail, false)
+		return request.CountAnswer{}, failedError(op, name, messages.Reason(a.Reason), a.Detail, false)
 	}
 	return a, nil
 }

@@ -46,7 +46,7 @@ func (l *Lock) Watch(ctx context.Context) iter.Seq2[Change, error] {
 	const op = "watch"
 	return func(yield func(Change, error) bool) {
 		if err := l.checkCall(ctx); err != nil {
-			yield(Change{}, invalid(op, l.Name(), err))
+			yield(Change{}, invalidError(op, l.Name(), err))
 			return
 		}
 		watcher := l.runtime.Watches().Join(l.watched(), watch.How{
@@ -64,7 +64,7 @@ func (l *Lock) Watch(ctx context.Context) iter.Seq2[Change, error] {
 			case ctx.Err() != nil:
 				err = &Error{Op: op, Lock: l.Name(), Err: context.Cause(ctx)}
 			case errors.Is(err, watch.ErrClosed):
-				err = failed(op, l.Name(), messages.Reason_REASON_CLOSED, "", true)
+				err = failedError(op, l.Name(), messages.Reason_REASON_CLOSED, "", true)
 			}
 			goesOn = yield(change, err) && (err == nil || mayPass(err) && ctx.Err() == nil)
 		}
