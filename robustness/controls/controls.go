@@ -42,7 +42,7 @@ var All = []Control{
 	},
 	{
 		Name: "loss not notified", Rule: "2 the holder is notified of a loss", Broken: "the holder is not notified",
-		Edits: []Edit{{"holder.go", "(*Hold)(h).lose(lost(", "_ = (lost("}},
+		Edits: []Edit{{"holder.go", "(*Hold)(h).lose(lostError(", "_ = (lostError("}},
 		Plan:  plan(busyOn(traffic.Plain), toTheEnd(500*time.Millisecond)), Faults: "pause a client,partition",
 	},
 	{
