@@ -53,6 +53,13 @@ func (q *question) SendUserMessage(*actor.PID, any) {}
 // Stop implements actor.Process.
 func (q *question) Stop(*actor.PID) {}
 
+// withdraw removes the question to an owner, if it was asked.
+func (by Watcher) withdraw(owner *Owner) {
+	if owner.asker != nil {
+		by.Rules.Actors.ProcessRegistry.Remove(owner.asker)
+	}
+}
+
 // Set has the owners of one lock. A nil Set has none.
 type Set struct {
 	byPID map[pidKey]*Owner
@@ -200,6 +207,7 @@ func (s *Set) forget(by Watcher, n int) {
 		s.idle = slices.Delete(s.idle, 0, 1)
 		delete(s.byPID, pidKeyOf(owner.PID))
 		by.Post.SendSystem(owner.process, owner.PID, &actor.Unwatch{Watcher: by.PID})
+		by.withdraw(owner)
 	}
 }
 
@@ -242,9 +250,7 @@ func (s *Set) replacedOwner(pid *actor.PID) *Owner {
 
 // drop removes an owner that has gone.
 func (s *Set) drop(by Watcher, owner *Owner) {
-	if owner.asker != nil {
-		by.Rules.Actors.ProcessRegistry.Remove(owner.asker)
-	}
+	by.withdraw(owner)
 	s.reuse(owner)
 	key := pidKeyOf(owner.PID)
 	if others := slices.DeleteFunc(s.replaced[key], func(other *Owner) bool { return other == owner }); len(others) > 0 {

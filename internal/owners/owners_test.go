@@ -226,3 +226,22 @@ func TestTerminated_OfAForgottenLifeIsNoAnswer(t *testing.T) {
 		t.Error("the question stays")
 	}
 }
+
+func TestForget_WithdrawsTheQuestion(t *testing.T) {
+	by, terminated := newWatcher(t)
+	set, stopper := new(Set), by.newStopper(t, nil)
+	owner := set.Acquire(by, stopper.pid, by.Rules.Process(stopper.pid))
+	by.Rules.Actors.Root.Stop(stopper.pid)
+	await(t, stopper.stopped)
+	set.RemoveTerminated(by, stopper.pid)
+	set.RemoveTerminated(by, await(t, terminated)) // the marker
+	if owner.asker == nil {
+		t.Fatal("the owner was not asked")
+	}
+	set.EndUse(by, owner)
+	set.Forget(by)
+	if _, is := by.Rules.Actors.ProcessRegistry.GetLocal(owner.asker.Id); is {
+		t.Error("the question stays")
+	}
+	close(stopper.mayEnd)
+}
