@@ -131,41 +131,37 @@ func (s *Semaphore) next() {
 
 // NextWake returns when the next Tick is needed, unless another event comes first.
 func (s *Semaphore) NextWake() (at Instant, ok bool) {
-	wake := func(t Instant) {
-		if t > 0 && (!ok || t < at) {
-			at, ok = t, true
-		}
-	}
-	wake(s.queue.NextDeadline())
+	var due machine.Earliest
+	due.Add(s.queue.NextDeadline())
 	if s.main.kind != 0 {
-		wake(s.main.Due)
+		due.Add(s.main.Due)
 	} else {
 		if len(s.pendingReturns) > 0 {
-			wake(s.returnAt)
+			due.Add(s.returnAt)
 		}
 		if s.queue.Len() > 0 || s.reserved != 0 {
-			wake(s.wait.nextAt)
+			due.Add(s.wait.nextAt)
 		}
 	}
 	if s.renewal.InFlight {
-		wake(s.renewal.Due)
+		due.Add(s.renewal.Due)
 	} else {
-		wake(s.renewAt)
+		due.Add(s.renewAt)
 	}
-	wake(s.nextEnd)
+	due.Add(s.nextEnd)
 	for _, e := range s.extensions {
-		wake(e.by)
+		due.Add(e.by)
 	}
 	for i, b := range s.pendingReturns {
 		if b.ref != nil {
-			wake(b.answerBy)
+			due.Add(b.answerBy)
 		}
 		if i >= s.releasing() {
-			wake(b.until)
+			due.Add(b.until)
 		}
 	}
 	for _, one := range s.sets[s.setting():] {
-		wake(one.until)
+		due.Add(one.until)
 	}
-	return at, ok
+	return due.Get()
 }

@@ -144,54 +144,50 @@ func (l *Lock) handleOverdue() {
 
 // NextWake returns when the lock needs its next Tick, unless another event comes first.
 func (l *Lock) NextWake() (at machine.Instant, ok bool) {
-	wake := func(t machine.Instant) {
-		if t > 0 && (!ok || t < at) {
-			at, ok = t, true
-		}
-	}
-	wake(l.queue.NextDeadline())
+	var due machine.Earliest
+	due.Add(l.queue.NextDeadline())
 	if l.main.kind != opNone {
-		wake(l.main.Due)
+		due.Add(l.main.Due)
 	} else if l.phase == contending && !l.cleaning() {
-		wake(l.wait.nextAt)
+		due.Add(l.wait.nextAt)
 	}
 	if l.renewal.kind != opNone {
-		wake(l.renewal.Due)
+		due.Add(l.renewal.Due)
 	}
 	if t, ok := l.order.wake(l); ok {
-		wake(t)
+		due.Add(t)
 	}
 	for i := range l.background {
-		wake(l.background[i].Due)
+		due.Add(l.background[i].Due)
 	}
 	for _, e := range l.ensures {
-		wake(e.by)
+		due.Add(e.by)
 	}
 	for _, e := range l.extensions {
-		wake(e.by)
+		due.Add(e.by)
 	}
-	wake(l.sub.Until)
+	due.Add(l.sub.Until)
 	if l.main.kind == opCount && l.main.request != nil {
-		wake(l.main.request.Deadline)
+		due.Add(l.main.request.Deadline)
 	}
 	for _, c := range l.pendingCounts {
 		if c.request != nil {
-			wake(c.request.Deadline)
+			due.Add(c.request.Deadline)
 		}
 	}
 	if l.phase == owned || l.phase == releasing {
 		if l.holds.len() > 0 || !l.main.InFlight {
-			wake(l.lease.until)
+			due.Add(l.lease.until)
 		}
 		if l.lingers() {
-			wake(l.lingerEnd())
+			due.Add(l.lingerEnd())
 		}
 	}
 	for h := range l.holds.all() {
-		wake(h.end())
+		due.Add(h.end())
 	}
 	if l.holds.len() > 0 && l.isRenewed() && l.renewal.kind == opNone {
-		wake(l.lease.renewAt)
+		due.Add(l.lease.renewAt)
 	}
-	return at, ok
+	return due.Get()
 }

@@ -165,16 +165,23 @@ func TestTerminated_MayComeBeforeStopped(t *testing.T) {
 	}
 }
 
-// The first life of a name is no longer watched, but is stopping then, and does not learn of that. Its notice comes
-// when the second life is handling its Stopped.
-func TestTerminated_MayBeOfAForgottenLife(t *testing.T) {
-	by, terminated := newWatcher(t)
-	set, first := new(Set), by.newStopper(t, nil)
+// newLives starts two lives of a name. The set has forgotten the first one, which is stopping.
+func (by Watcher) newLives(t *testing.T, set *Set) (first, second *stopper) {
+	t.Helper()
+	first = by.newStopper(t, nil)
 	set.EndUse(by, set.Acquire(by, first.pid, by.Rules.Process(first.pid)))
 	by.Rules.Actors.Root.Stop(first.pid)
 	await(t, first.stopped)
 	set.Forget(by)
-	second := by.newStopper(t, nil)
+	return first, by.newStopper(t, nil)
+}
+
+// The first life of a name is no longer watched, but is stopping then, and does not learn of that. Its notice comes
+// when the second life is handling its Stopped.
+func TestTerminated_MayBeOfAForgottenLife(t *testing.T) {
+	by, terminated := newWatcher(t)
+	set := new(Set)
+	first, second := by.newLives(t, set)
 	owner := set.Acquire(by, second.pid, by.Rules.Process(second.pid))
 	by.Rules.Actors.Root.Stop(second.pid)
 	await(t, second.stopped)
@@ -193,12 +200,8 @@ func TestTerminated_MayBeOfAForgottenLife(t *testing.T) {
 // The notice of a forgotten life may come even after the second life was asked whether it has stopped: it is no answer.
 func TestTerminated_OfAForgottenLifeIsNoAnswer(t *testing.T) {
 	by, terminated := newWatcher(t)
-	set, first := new(Set), by.newStopper(t, nil)
-	set.EndUse(by, set.Acquire(by, first.pid, by.Rules.Process(first.pid)))
-	by.Rules.Actors.Root.Stop(first.pid)
-	await(t, first.stopped)
-	set.Forget(by)
-	second := by.newStopper(t, nil)
+	set := new(Set)
+	first, second := by.newLives(t, set)
 	owner := set.Acquire(by, by.Rules.Actors.NewLocalPID(second.pid.Id), by.Rules.Process(second.pid))
 	by.Rules.Actors.Root.Stop(second.pid)
 	await(t, second.stopped)

@@ -195,34 +195,30 @@ func (p *Pool) awaited() bool {
 
 // NextWake returns when the pool needs its next Tick, unless another event comes first.
 func (p *Pool) NextWake() (at Instant, ok bool) {
-	wake := func(t Instant) {
-		if t > 0 && (!ok || t < at) {
-			at, ok = t, true
-		}
-	}
-	wake(p.queue.NextDeadline())
+	var due machine.Earliest
+	due.Add(p.queue.NextDeadline())
 	if p.op.kind != 0 {
-		wake(p.op.Due)
-		wake(p.op.change.until)
+		due.Add(p.op.Due)
+		due.Add(p.op.change.until)
 	} else {
 		if p.queue.Len() > 0 {
-			wake(p.wait.nextAt)
+			due.Add(p.wait.nextAt)
 		}
 		if len(p.rejects.returns) > 0 {
-			wake(p.givesAgainAt())
+			due.Add(p.givesAgainAt())
 		}
 	}
 	if len(p.changes) > 0 {
-		wake(p.changes[0].until)
+		due.Add(p.changes[0].until)
 	}
-	wake(firstUntil(p.pendingReturns))
-	wake(firstUntil(p.op.returns))
-	wake(p.sub.Until)
+	due.Add(firstUntil(p.pendingReturns))
+	due.Add(firstUntil(p.op.returns))
+	due.Add(p.sub.Until)
 	if p.op.kind == 0 && p.leaves() {
-		wake(p.leaveAt())
+		due.Add(p.leaveAt())
 	}
 	if !p.Idle() {
-		wake(p.closeAt)
+		due.Add(p.closeAt)
 	}
-	return at, ok
+	return due.Get()
 }
