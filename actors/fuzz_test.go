@@ -18,9 +18,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/internal/shell"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/quiet"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 

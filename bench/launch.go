@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest/rig"
 )
 
 func writeReport(r report) error { return gob.NewEncoder(os.Stdout).Encode(r) }

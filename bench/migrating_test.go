@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // go-zero starts goroutines as soon as it is imported.

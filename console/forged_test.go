@@ -14,8 +14,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/console"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // Records of any size, and a list with names of any size, do not delay the acquires and renewals of locks while they are

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/locktest"
 )
 
 // All viewers with the same query get the same text, which is written once for each snapshot.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
-	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/locktest"
 )
 
 // steps is a watch whose refreshes the test controls.

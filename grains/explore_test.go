@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/explore"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/explore"
 )
 
 // setting is a small world of two members and a grain. For each of its members, asks is how often a process asks it for the

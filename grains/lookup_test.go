@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // A member that is not responsible for a grain says which member is.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
-	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/quiet"
 )
 
 // invoker records what a grain is to handle.

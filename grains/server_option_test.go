@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/quiet"
 )
 
 // remoteNode returns an actor system with a remote.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // A Leave during the start waits for it, and leaves nothing that runs.

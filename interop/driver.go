@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest/rig"
 )
 
 // driver is a process that executes requests: the one in java/, or a goDriver.

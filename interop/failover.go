@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest/rig"
 )
 
 // failing runs last, with Sentinels: afterwards another server is the master.

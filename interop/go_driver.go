@@ -13,7 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/quiet"
 )
 
 // goDriver is the Go counterpart of the Java driver: it serves the same protocol with Lockkeeper.

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest/rig"
 )
 
 // sentinelSetup is a master with its replicas, and the Sentinels that watch them.

@@ -16,7 +16,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // inspect shows semaphores and latches with their kind, and release refuses them.

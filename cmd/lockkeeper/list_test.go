@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // With a pattern, ls scans the keys once for all kinds, and asks for the types of no other keys than those that match. It

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // For every subcommand, output that cannot be written is an error, which is printed once.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // Shell scripts that run under a lock.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // watch prints each change once, until it is interrupted.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }

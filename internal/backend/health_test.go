@@ -6,7 +6,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // scriptCalls returns how many scripts a server has run.

@@ -9,7 +9,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // onTwoServers returns three locks; the lock on the other server is the middle one.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redismodel"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 

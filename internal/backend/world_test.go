@@ -17,8 +17,8 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redismodel"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 var (

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/explore"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/explore"
 )
 
 // TestExplore tries everything that can happen to a few permits with leases. No permit is trusted that

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/machinetest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/machinetest"
 )
 
 var testConfig = machine.Config{

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/machinetest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/machinetest"
 )
 
 func TestWithdrawals_DoNotCopyTheQueue(t *testing.T) {

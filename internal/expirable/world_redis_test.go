@@ -3,8 +3,8 @@ package expirable
 import (
 	"slices"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/explore"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/explore"
 )
 
 // redis is the permits that are free and those that are taken, and how many were made.

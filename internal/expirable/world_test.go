@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/explore"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/explore"
 )
 
 // shared implements explore.Synchronizer.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 func TestSlot_IsThatOfTheServer(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/machinetest"
-	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/machinetest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redismodel"
 )
 
 // scenario is a small world: its callers, by process, and the faults that may happen. network stands for the faults of

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/explore"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/explore"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redismodel"
 )
 
 // TestExplore tries every sequence of events in each scenario, up to a number of states; see explore.All.

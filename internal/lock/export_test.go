@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/explore"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/explore"
 )
 
 // Meanings are the meanings of the fields of a lock, for a digest of what can change its decisions. Tokens are left out,

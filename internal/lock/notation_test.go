@@ -7,7 +7,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/machinetest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/machinetest"
 )
 
 // The notation of replies and effects in scripts and in the traces of worlds.

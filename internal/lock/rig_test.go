@@ -10,7 +10,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/machinetest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/machinetest"
 )
 
 // rig drives one lock, and records its effects in the notation of the scripts.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/machinetest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/machinetest"
 )
 
 const (

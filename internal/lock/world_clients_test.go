@@ -6,7 +6,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redismodel"
 )
 
 // The clients of a process, and the answers that they get.

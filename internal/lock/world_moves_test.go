@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redismodel"
 )
 
 // An exploration has at most that many processes, with three callers each.

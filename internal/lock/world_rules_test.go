@@ -6,7 +6,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redismodel"
 )
 
 // The rules for each process. They hold in every world, with any fault.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/explore"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/explore"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redismodel"
 )
 
 // A world is a simulation: some processes that contend for one lock, a model of Redis, and the messages between

@@ -3,7 +3,7 @@ package lock_test
 import (
 	"slices"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redismodel"
 )
 
 // The rules about the wait queue.

@@ -10,8 +10,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
-	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redismodel"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // TestMain stops the redis-server and finds goroutines that were left behind.

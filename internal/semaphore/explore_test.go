@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/explore"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/explore"
 )
 
 // TestExplore tries everything that can happen to small semaphores and latches. No client has a permit

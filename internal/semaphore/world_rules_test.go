@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/explore"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/explore"
 )
 
 func (s *shared) Check(n *explore.Net) {

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/explore"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/explore"
 )
 
 // shared implements explore.Synchronizer.

@@ -10,7 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
-	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/quiet"
 )
 
 // tenant records what it handles. It leaves its shell over the letter "leave", and crashes over "answer", once it has

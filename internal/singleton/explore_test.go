@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/explore"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/explore"
 )
 
 // setting is a small world of proxies and a candidate in each of some terms. messages is how many each proxy is sent. times is how

@@ -1,6 +1,6 @@
 package singleton
 
-import "github.com/lockkeeper-go/lockkeeper/internal/explore"
+import "github.com/lockkeeper-go/lockkeeper/internal/testing/explore"
 
 // meanings are the meanings of the fields of a small world, for a digest of what can change its future.
 var meanings = map[string]explore.Meaning{

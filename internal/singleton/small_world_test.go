@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/explore"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/explore"
 )
 
 func (s *setting) begin() *small {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/overlay"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/overlay"
 	"github.com/lockkeeper-go/lockkeeper/robustness/faults"
 )
 

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/overlay"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/overlay"
 )
 
 // Edit replaces a text that occurs exactly once in a source file.

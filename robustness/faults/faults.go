@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest/rig"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )

@@ -3,7 +3,7 @@ package faults
 import (
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest/rig"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest/rig"
 )
 
 // limit bounds short operations, even on a busy machine.

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest/rig"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest/rig"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )

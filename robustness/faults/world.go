@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest/rig"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 	"github.com/lockkeeper-go/lockkeeper/robustness/judge"
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"

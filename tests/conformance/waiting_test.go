@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // account is protected by the lock: a number that is read, and written a little later.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest/rig"
 )
 
 // logs is the log of a System. It is safe for concurrent use.

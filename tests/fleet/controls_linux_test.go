@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/overlay"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/overlay"
 )
 
 // control is a rule that is broken in the workers, what happens to them, and what the judge says.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/locktest"
 )
 
 // The queue and the timeouts of a fair lock may be keys of another application, or have entries of another application.

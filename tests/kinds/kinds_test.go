@@ -5,7 +5,7 @@ package kinds_test
 import (
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/locktest"
 )
 
 func TestMain(m *testing.M) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/locktest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 

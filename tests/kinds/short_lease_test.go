@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // Redis is so far away that a reply takes a part of a short lease, or longer than the lease. A request of every

@@ -133,7 +133,7 @@ func TestRueidis_IsUsedByFewPackages(t *testing.T) {
 	use := regexp.MustCompile(`\brueidis\.(\w+)`)
 	types := []string{"Client", "ClientOption", "SentinelOption", "ClientModeCluster"}
 	others := regexp.MustCompile(
-		`_test\.go$|^(?:redisio|internal/hello|internal/redisclient|internal/inspect|internal/\w+test|tests|bench|cmd|examples|grains|interop|robustness|lockkeepertest)/`,
+		`_test\.go$|^(?:redisio|internal/hello|internal/redisclient|internal/inspect|internal/testing|tests|bench|cmd|examples|grains|interop|robustness|lockkeepertest)/`,
 	)
 	for name, source := range read(t, ".go") {
 		if others.MatchString(name) {
@@ -192,6 +192,16 @@ func same[E ~int32](t *testing.T, all []E, n int) {
 	for i, e := range all {
 		if int(e) != i {
 			t.Errorf("%T: %v is %d in the other type, and %d in package messages", all, e, i, e)
+		}
+	}
+}
+
+// The packages of internal/testing are for tests and for the programs that test: no user's binary contains them.
+func TestTesting_IsForTests(t *testing.T) {
+	testers := regexp.MustCompile(`_test\.go$|^(?:internal/testing|tests|bench|interop|robustness)/`)
+	for name, source := range read(t, ".go") {
+		if !testers.MatchString(name) && strings.Contains(source, "lockkeeper/internal/testing/") {
+			t.Errorf("%s imports a package of internal/testing", name)
 		}
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-	"github.com/lockkeeper-go/lockkeeper/internal/niltest"
-	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/niltest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/quiet"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 

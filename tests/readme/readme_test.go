@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }

@@ -15,9 +15,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/quiet"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // Open works with every kind of Redis server, and Close leaves nothing behind.

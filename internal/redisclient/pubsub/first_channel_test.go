@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // A client that is subscribed to a channel is always subscribed to the first channel, too, both on the server and as

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // A connection that has broken may be opened to the same server again. Only a server that has left is avoided, and it

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // Each channel is subscribed on the master of its slot, reported again after every break, and removed.

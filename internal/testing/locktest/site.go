@@ -15,8 +15,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
-	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/quiet"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 

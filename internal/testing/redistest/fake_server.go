@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest/rig"
 )
 
 // FakeServer is a server that accepts clients and subscriptions, and replies to every script

@@ -6,8 +6,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/quiet"
 )
 
 // Network connects actor systems by their addresses. It replaces proto.actor's remote, which would bring gRPC into this

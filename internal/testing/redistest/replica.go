@@ -3,7 +3,7 @@ package redistest
 import (
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest/rig"
 )
 
 // Replica starts a replica of a master, and waits until it is in sync.

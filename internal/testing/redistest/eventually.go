@@ -3,7 +3,7 @@ package redistest
 import (
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest/rig"
 )
 
 // Limit is the time that the helpers of this package wait. It is generous: only a test that

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
+	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest/rig"
 )
 
 // Proxy is a TCP proxy between clients and a server, whose faults a test switches
