@@ -66,8 +66,11 @@ func (r *Rules) checkLock(kind messages.Kind, mode messages.Mode, name string) e
 	if mode == messages.Mode_MODE_SHARED && !TraitsOf(kind).Shared {
 		return fmt.Errorf("the mode %v is for KIND_READ_WRITE only, and not for %v", mode, kind)
 	}
-	systems := Member{System: r.System, Kind: kind}.systems() // their key prefixes may differ
-	if systems == nil {
+	if TraitsOf(kind).Composition != SeveralServers {
+		return r.CheckName(name)
+	}
+	systems := r.RedLock() // their key prefixes may differ
+	if len(systems) == 0 {
 		return errors.New("there is no RedLock on this System: call NewRedLock first")
 	}
 	for _, system := range systems {

@@ -88,14 +88,19 @@ func (r *Rules) Read(m any, sender *actor.PID) (call *Call, err error) {
 	if row == nil {
 		return nil, nil
 	}
-	by := &ByMessage{message: row.message, correlationID: m.(correlated).GetCorrelationId(), replyTo: sender}
+	var both struct { // together, which is cheaper
+		call Call
+		by   ByMessage
+	}
+	call, by := &both.call, &both.by
+	by.message, by.correlationID, by.replyTo = row.message, m.(correlated).GetCorrelationId(), sender
 	if acquire, is := m.(*messages.Acquire); is && sender == nil {
 		by.replyTo = acquire.GetOwner() // also of a refusal because of its lock
 	}
 	if sender != nil && !IsFuture(sender) {
 		by.belongsTo(sender)
 	}
-	call = &Call{Op: row.op, By: by, Permit: &by.permit}
+	call.Op, call.By, call.Permit = row.op, by, &by.permit
 	err = row.read(r, m, call, by)
 	if by.replyTo != nil {
 		by.life = lifeOf(by.replyTo)

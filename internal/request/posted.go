@@ -27,7 +27,12 @@ func (r *Rules) NotingLives(inner actor.MailboxProducer) actor.MailboxProducer {
 // PostUserMessage implements actor.Mailbox.
 func (m *notingMailbox) PostUserMessage(message any) {
 	if e, is := message.(*actor.MessageEnvelope); is && e.Sender != nil && IsMessage(e.Message) {
-		message = &actor.MessageEnvelope{Header: e.Header, Message: &posted{e.Message, m.rules.Process(e.Sender)}, Sender: e.Sender}
+		noted := &struct { // together, which is cheaper
+			actor.MessageEnvelope
+			posted
+		}{*e, posted{e.Message, m.rules.Process(e.Sender)}}
+		noted.Message = &noted.posted
+		message = &noted.MessageEnvelope
 	}
 	m.Mailbox.PostUserMessage(message)
 }
