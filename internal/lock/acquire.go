@@ -117,8 +117,7 @@ func (l *Lock) attemptFailed(o op, r Result) {
 	l.wait.lastErr, l.wait.unconfirmed = detail, r.Unconfirmed
 	if r.Unsure {
 		l.wait.traces = mayRemain
-		l.noteUnanswered(&o)
-		l.order.noteUnanswered(&o)
+		l.noteUnansweredTry(&o)
 	} else {
 		l.forgetEntry(o.seq)
 	}

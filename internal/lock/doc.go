@@ -87,8 +87,8 @@
 // # Order
 //
 // The order decides which waiter of this process is next. There are two: the queue of this process with a
-// hand-off limit (localOrder), and one queue of all processes in Redis (redisOrder), which a fair lock has. The
-// methods of Lock.order are all that differs between them.
+// hand-off limit (localOrder), and one queue of all processes in Redis (redisOrder), which a fair lock has. Commands list
+// the waiters only for the second.
 //
 // # Hand-off limit
 //

@@ -50,7 +50,10 @@ func (l *Lock) StaysWriter() bool { return l.modeMayChange(machine.Shared) }
 func (l *Lock) Seen() []int64 { return l.seen }
 
 // OrderChanged reports whether the waiters have changed since they were last sent to Redis.
-func (l *Lock) OrderChanged() bool { return l.order.changed(l) }
+func (l *Lock) OrderChanged() bool {
+	q := l.queueInRedis()
+	return q != nil && q.changed(l)
+}
 
 // LastSeq returns the number of the last command.
 func (l *Lock) LastSeq() uint64 { return l.seq }

@@ -27,6 +27,15 @@ func (l *Lock) noteUnanswered(o *op) {
 	}
 }
 
+// noteUnansweredTry is noteUnanswered for a command that is followed by another try. The queue in Redis may get the waiters
+// of both, in any order.
+func (l *Lock) noteUnansweredTry(o *op) {
+	l.noteUnanswered(o)
+	if q := l.queueInRedis(); q != nil {
+		q.noteUnanswered(o)
+	}
+}
+
 // unansweredTake is an unanswered command which may still take the key, or add an entry to the wait queue, for a term.
 type unansweredTake struct {
 	seq, term uint64
@@ -95,5 +104,9 @@ func (l *Lock) longestTTL() machine.Instant { return l.now + l.maxTTL() }
 
 // maxTTL returns the time from now until longestTTL.
 func (l *Lock) maxTTL() time.Duration {
-	return max(l.cfg.Watchdog, l.lease.length, l.lease.longest, l.order.longestWaiting())
+	longest := max(l.cfg.Watchdog, l.lease.length, l.lease.longest)
+	if q := l.queueInRedis(); q != nil {
+		longest = max(longest, q.longestLease)
+	}
+	return longest
 }

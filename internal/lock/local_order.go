@@ -1,25 +1,15 @@
 package lock
 
-import (
-	"time"
-
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-)
+import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
 // localOrder is the order of the waiters of this process alone. The lease passes from one to
 // the next in memory; at the hand-off limit Redis is asked whether other processes wait,
 // and if so they get the lock. It has no state: that belongs to the lease and to the wait.
 type localOrder struct{}
 
-func (o localOrder) clone() order { return o }
-
-func (localOrder) enter(*Lock, *waiter) {}
-
 func (localOrder) termToContend(l *Lock) uint64 { return l.takeTerm() }
 
 func (localOrder) channel(*Lock) (term uint64, reusable bool) { return 0, true }
-
-func (localOrder) longestWaiting() time.Duration { return 0 }
 
 func (localOrder) grant(l *Lock, o op, r Result) {
 	if o.kind == opAcquire {
@@ -61,22 +51,6 @@ func (localOrder) handOff(l *Lock, ref any) {
 		l.prepareGrant(ref)
 	}
 }
-
-// Redis knows nothing of the waiters of this order.
-
-func (localOrder) register(*Lock, *op, *Command) {}
-
-func (localOrder) noteUnanswered(*op) {}
-
-func (localOrder) released(_ *Lock, _ op, r Result) Result { return r }
-
-func (localOrder) changed(*Lock) bool { return false }
-
-func (localOrder) refresh(*Lock) {}
-
-func (localOrder) synced(*Lock, Result) {}
-
-func (localOrder) cleanup(*Lock) []Command { return nil }
 
 func (localOrder) wake(l *Lock) (at machine.Instant, ok bool) {
 	switch {

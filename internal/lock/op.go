@@ -161,15 +161,16 @@ func (l *Lock) send(o *op) {
 	if c.Entry.Term != 0 {
 		l.noteEntrySent(o, c)
 	}
-	l.order.register(l, o, c)
+	if q := l.queueInRedis(); q != nil {
+		q.register(l, o, c)
+	}
 }
 
 // retryLater schedules another try after a failure.
 func (l *Lock) retryLater(o *op, r Result) {
 	o.Failed(l.now, r.Failure, l.backoff(o.Tries, o.lease))
 	if r.Unsure {
-		l.noteUnanswered(o)
-		l.order.noteUnanswered(o)
+		l.noteUnansweredTry(o)
 	}
 }
 

@@ -95,5 +95,8 @@ func (l *Lock) CleanupCommands(now machine.Instant) []Command {
 	for _, take := range l.takes {
 		leave(take.term, max(l.maxTTL(), take.lease))
 	}
-	return append(all, l.order.cleanup(l)...)
+	if q := l.queueInRedis(); q != nil {
+		all = append(all, q.cleanup(l)...)
+	}
+	return all
 }

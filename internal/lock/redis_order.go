@@ -26,7 +26,8 @@ type redisOrder struct {
 	overlapped bool
 	// nextAt is the time at which the process confirms again that the waiters are alive.
 	nextAt machine.Instant
-	// longestLease is the longest lease that was asked for by waiters that may be in the queue in Redis.
+	// longestLease is the longest lease that was asked for by waiters that may be in the queue in Redis. It may begin there
+	// for a waiter, without the process knowing.
 	longestLease time.Duration
 	// top is the highest term that has had an entry.
 	top uint64
@@ -49,7 +50,8 @@ const maxEntries = 100
 // process that was longer than the time for that.
 const minTries = 3
 
-func (q *redisOrder) clone() order {
+// clone returns a copy, for one event.
+func (q *redisOrder) clone() *redisOrder {
 	own := *q
 	return &own
 }
@@ -75,8 +77,6 @@ func (q *redisOrder) channel(l *Lock) (term uint64, reusable bool) {
 	}
 	return l.queue.Head().term, false
 }
-
-func (q *redisOrder) longestWaiting() time.Duration { return q.longestLease }
 
 // grant grants the lease to the waiter that Redis has chosen.
 func (q *redisOrder) grant(l *Lock, o op, r Result) {
@@ -149,6 +149,7 @@ func (q *redisOrder) changed(l *Lock) bool {
 // lists reports whether a command about the lease lists the waiters.
 func lists(o *op) bool { return o.kind == opAcquire || o.kind == opGrant || o.kind == opRelease }
 
+// noteUnanswered notes that a command is unanswered.
 func (q *redisOrder) noteUnanswered(o *op) {
 	q.unanswered = q.unanswered || o.kind == opSyncQueue || lists(o)
 }
@@ -215,6 +216,7 @@ func (q *redisOrder) refresh(l *Lock) {
 
 func (l *Lock) syncCommand(_ *op, c *Command) { c.Kind = SyncQueue }
 
+// synced handles the reply to the command that only lists the waiters.
 func (q *redisOrder) synced(l *Lock, r Result) {
 	switch {
 	case r.Outcome != Failed:

@@ -35,7 +35,10 @@ func (l *Lock) releaseCommand(o *op, c *Command) {
 }
 
 func (l *Lock) releaseReplied(o op, r Result) {
-	switch r = l.order.released(l, o, r); {
+	if q := l.queueInRedis(); q != nil {
+		r = q.released(l, o, r)
+	}
+	switch {
 	case r.Outcome == Failed && r.Transient:
 		l.retryLater(&l.main, r)
 		l.wait.lastErr = r.Err.Error()

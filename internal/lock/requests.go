@@ -19,7 +19,9 @@ func (l *Lock) Acquire(now machine.Instant, request machine.Request) {
 	if req.Try {
 		req.Deadline = now + l.cfg.TryTime()
 	}
-	l.order.enter(l, req)
+	if q := l.queueInRedis(); q != nil {
+		q.enter(l, req)
+	}
 	switch {
 	case l.closing:
 		l.refuse(req.Ref, machine.Closed, machine.Closing)

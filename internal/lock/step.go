@@ -21,7 +21,9 @@ func (l *Lock) settle() {
 	l.endExpired() // a release that has just failed may have had its last try
 	for l.advance() {
 	}
-	l.order.refresh(l)
+	if q := l.queueInRedis(); q != nil {
+		q.refresh(l)
+	}
 	l.listen()
 	l.leaveWork()
 }
@@ -36,6 +38,7 @@ func (l *Lock) advance() bool {
 		l.contend()
 		return true
 	case contending:
+		q := l.queueInRedis()
 		switch {
 		case l.main.kind != opNone:
 			return false
@@ -44,7 +47,7 @@ func (l *Lock) advance() bool {
 			return true
 		case l.cleaning():
 			return false
-		case l.now >= l.wait.nextAt, l.mayShareNow(), l.order.changed(l):
+		case l.now >= l.wait.nextAt, l.mayShareNow(), q != nil && q.changed(l):
 			l.attempt()
 			return true
 		}
@@ -79,7 +82,7 @@ func (l *Lock) Replied(now machine.Instant, seq uint64, r Result) {
 		l.renewalReplied(r)
 	case l.handleLateRenewal(seq, r):
 	case awaited(&l.sync.op):
-		l.order.synced(l, r)
+		l.queueInRedis().synced(l, r)
 	default:
 		for i := range l.background {
 			if awaited(&l.background[i]) {
@@ -130,7 +133,7 @@ func (l *Lock) handleOverdue() {
 	}
 	late(&l.main, 0, l.mainReplied)
 	late(&l.renewal.op, 0, l.retryOverdueRenewal)
-	late(&l.sync.op, 0, func(r Result) { l.order.synced(l, r) })
+	late(&l.sync.op, 0, func(r Result) { l.queueInRedis().synced(l, r) })
 	for i := 0; i < len(l.background); {
 		if l.now < l.background[i].Due {
 			i++

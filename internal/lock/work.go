@@ -46,7 +46,9 @@ func (l *Lock) takeWork() {
 	own := works.Get().(*work)
 	*own = *l.work
 	l.work, l.ownsWork = own, true
-	l.order = l.order.clone()
+	if q := l.queueInRedis(); q != nil {
+		l.order = q.clone()
+	}
 }
 
 // leaveWork ends an event.
