@@ -9,7 +9,7 @@ import (
 // contend starts to contend for the lease.
 func (l *Lock) contend() {
 	l.phase = contending
-	l.lease = lease{term: l.order.termToContend(l)}
+	l.beginTerm(l.order.termToContend(l))
 	l.wait = waiting{contest: contest{nextAt: l.now}}
 }
 
@@ -25,15 +25,15 @@ func (l *Lock) attempt() {
 	l.wait.deferUntil = 0
 	l.wait.transfer = machine.Transfer{}
 	switch {
-	case l.lease.unanswered.MayCutShort(o.lease) || l.modeMayChange(req.Mode) || l.features.Parts && l.wait.traces == mayRemain:
+	case l.lease.isInDoubt(o.lease, req.Mode) || l.features.Parts && l.wait.traces == mayRemain:
 		// An earlier try, for a shorter lease or another mode, may still arrive.
 		l.cleanUp(l.lease.term)
-		l.lease = lease{term: l.takeTerm()}
+		l.beginTerm(l.takeTerm())
 		l.wait.traces = untried
 		return
 	case l.features.Parts && l.wait.traces == allRefused:
 		// The release of what the last try took may still arrive.
-		l.lease = lease{term: l.takeTerm()}
+		l.beginTerm(l.takeTerm())
 	}
 	l.wait.traces = max(l.wait.traces, allRefused)
 	l.start(o)
@@ -42,8 +42,8 @@ func (l *Lock) attempt() {
 // acquireCommand fills in the command of opAcquire and of opGrant.
 func (l *Lock) acquireCommand(o *op, c *Command) {
 	l.suspected = false
-	o.draws = l.tokensToDraw()
-	c.Kind, c.Tokens, c.Above = Acquire, o.draws, l.seen
+	o.draws = l.tokens.toDraw(l.queue.Fenced())
+	c.Kind, c.Tokens, c.Above = Acquire, o.draws, l.tokens.highest
 	if c.Held = o.kind == opGrant; !c.Held {
 		l.takeEntry(c, o.term)
 		c.Notified = l.features.WaitQueue && l.wait.cause == messagesCame

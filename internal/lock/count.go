@@ -10,7 +10,7 @@ import (
 // make it a writer again: that would end its hold.
 func (l *Lock) wanted(h *holds) counts {
 	c := h.wanted()
-	if c.exclusive == 0 && l.lease.mode == machine.Exclusive && l.modeMayChange(machine.Shared) {
+	if c.exclusive == 0 && l.lease.mode == machine.Exclusive && l.lease.modeMayChange(machine.Shared) {
 		c.exclusive = 1
 	}
 	return c
@@ -22,7 +22,7 @@ func (l *Lock) setCounts(h hold, c countChange, by int) {
 	h.counts = h.plus(c.mode, by)
 	next.update(h)
 	o := op{kind: opCount, counts: l.wanted(&next), mode: c.mode, hold: c.hold, request: c.request, ref: c.ref, until: c.until}
-	if c.request != nil && h.tokens == nil && !l.hasToken(c.request) {
+	if c.request != nil && h.tokens == nil && !l.tokens.has(c.request) {
 		o.draws = 1 // the hold was taken without a token, and its re-entry asks for one
 	}
 	l.start(o)
@@ -34,7 +34,7 @@ func (l *Lock) countCommand(o *op, c *Command) {
 	case o.joins(): // the counts stay; an acquire would take the lock again if the present readers have lost it
 		c.Kind, c.Immediate = Renew, true
 	case o.request != nil:
-		c.Kind, c.Tokens, c.Above = Acquire, o.draws, l.seen
+		c.Kind, c.Tokens, c.Above = Acquire, o.draws, l.tokens.highest
 	default:
 		c.Kind = Release
 	}
@@ -44,7 +44,7 @@ func (l *Lock) countCommand(o *op, c *Command) {
 // re-entry asks for more or a reader joins. It never shortens a trusted lease: one that was fixed may be longer
 // than the watchdog's.
 func (l *Lock) countLease(req *waiter, joins bool) time.Duration {
-	left := l.leaseLeft()
+	left := l.lease.left(l.now)
 	if !l.lease.fixed || joins {
 		return max(left, l.cfg.Watchdog)
 	}
@@ -63,7 +63,7 @@ func (l *Lock) countReplied(o op, r Result) {
 			l.lease.mode = machine.Shared // a writer has become a reader
 		}
 		l.wait.lastErr = ""
-		if l.drawTokens(o, r); o.draws > 0 && l.lease.tokens.counterRegressed {
+		if l.tokens.keep(o.draws, r.Tokens); o.draws > 0 && l.tokens.regressed {
 			o.draws = 1
 			l.start(o)
 			return
@@ -73,7 +73,7 @@ func (l *Lock) countReplied(o op, r Result) {
 			return
 		}
 		if o.request != nil { // a release is not confirmed by replicas
-			l.noteTTL(o)
+			l.lease.noteTTL(&o, l.now, l.cfg)
 		}
 		l.applyCount(o)
 	case Absent, Refused:
@@ -126,7 +126,7 @@ func (l *Lock) applyCount(o op) {
 		}
 		h.noteMinimum(o.request, l.now, true)
 		if h.tokens == nil {
-			h.tokens = l.nextTokens(o.request)
+			h.tokens = l.tokens.next(o.request)
 		}
 		l.holds.update(h)
 		l.answer(o.request.Ref, machine.Answer{

@@ -113,7 +113,7 @@ func (l *Lock) endHold(h hold, ref any) {
 	case l.lingers():
 		l.lease.lingering = true
 		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
-	case l.closing || l.queue.Len() == 0 || l.lease.unanswered.MayCutShort(l.cfg.Watchdog) || l.modeMayChange(l.lease.mode):
+	case l.closing || l.queue.Len() == 0 || l.lease.isInDoubt(l.cfg.Watchdog, l.lease.mode):
 		l.release(ref)
 	default:
 		l.order.handOff(l, ref)

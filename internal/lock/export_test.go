@@ -15,7 +15,7 @@ var Meanings = map[string]explore.Meaning{
 	"Effects.list": explore.Some, "Last": explore.Some, "buffer": explore.Skipped, "freeCommand": explore.Skipped, "ownsWork": explore.Skipped,
 	"lost": explore.Skipped, "freeAt": explore.Skipped, // for the texts of answers
 	"lastErr": explore.Some, "holder": explore.Some, "owners": explore.Some, "op.kind": explore.Kind,
-	"Lock.seen": explore.Skipped, "hold.tokens": explore.Skipped, "tokens.last": explore.Skipped,
+	"tokens.highest": explore.Skipped, "hold.tokens": explore.Skipped, "tokens.last": explore.Skipped,
 	"revision": explore.Skipped, "sentRevision": explore.Skipped,
 	"term": explore.Term, "Term": explore.Term, "nextTerm": explore.Term, "op.next": explore.Term, "top": explore.Term,
 	"seq": explore.Sequence, "staleBefore": explore.Sequence, "redisOrder.last": explore.Sequence,
@@ -44,10 +44,10 @@ func (l *Lock) Detach() {
 
 // StaysWriter reports whether a writer that becomes a reader stays a writer in Redis, since a late command might
 // make it a writer again.
-func (l *Lock) StaysWriter() bool { return l.modeMayChange(machine.Shared) }
+func (l *Lock) StaysWriter() bool { return l.lease.modeMayChange(machine.Shared) }
 
 // Seen returns the highest tokens that the lock has had.
-func (l *Lock) Seen() []int64 { return l.seen }
+func (l *Lock) Seen() []int64 { return l.tokens.highest }
 
 // OrderChanged reports whether the waiters have changed since they were last sent to Redis.
 func (l *Lock) OrderChanged() bool {

@@ -69,7 +69,7 @@ func (l *Lock) nextExtension() bool {
 	reason, detail := machine.Invalid, h.cannotHave(e.lease, l.now)
 	o := op{
 		kind: opExtend, counts: l.lease.counts, mode: l.lease.mode, hold: e.hold, ref: e.ref, until: e.by,
-		lease: max(l.leaseLeft(), l.cfg.Watchdog), particulars: particulars{extends: e.lease},
+		lease: max(l.lease.left(l.now), l.cfg.Watchdog), particulars: particulars{extends: e.lease},
 	}
 	switch alone := l.holds.len() == 1; {
 	case alone && e.lease == 0:

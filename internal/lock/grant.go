@@ -25,7 +25,7 @@ func (l *Lock) prepareGrant(ref any) {
 	l.dropRenewal()
 	o := l.opFor(opGrant, req)
 	o.ref = ref
-	if l.lease.unanswered.MayCutShort(o.lease) || l.modeMayChange(req.Mode) {
+	if l.lease.isInDoubt(o.lease, req.Mode) {
 		l.release(ref)
 		return
 	}
@@ -40,7 +40,7 @@ func (l *Lock) grantReplied(o op, r Result) {
 		l.main = op{}
 		if o.draws == 0 {
 			// If the key had expired, others may have had the lock since, with higher tokens.
-			l.lease.tokens.left = 0
+			l.tokens.left = 0
 		}
 		l.order.answerHandOff(l, o, r)
 		l.order.grant(l, o, r)
@@ -72,8 +72,8 @@ func (l *Lock) noteLease(o op, r Result) {
 	l.lease.length = o.lease
 	l.lease.until = 0
 	l.wait.lastErr = ""
-	l.drawTokens(o, r)
-	l.noteTTL(o)
+	l.tokens.keep(o.draws, r.Tokens)
+	l.lease.noteTTL(&o, l.now, l.cfg)
 	l.dropExpired()
 }
 
@@ -94,7 +94,7 @@ func (l *Lock) grantTaken(o op) bool {
 
 // grant makes a waiter a holder.
 func (l *Lock) grant(req *waiter, handedOff bool) {
-	h := hold{id: req.ID, owner: req.Owner, ref: req.Ref, counts: once(req.Mode), tokens: l.nextTokens(req), unwatched: req.Unwatched}
+	h := hold{id: req.ID, owner: req.Owner, ref: req.Ref, counts: once(req.Mode), tokens: l.tokens.next(req), unwatched: req.Unwatched}
 	switch {
 	case req.Lease > 0 && l.lease.fixed:
 		h.leaseEnd = l.lease.until

@@ -67,28 +67,33 @@ func (l *Lock) handleLateReply(seq uint64, r Result) {
 
 // modeMayChange reports whether an unanswered command might change the lease from mode m: as a reader it would
 // admit others together with a writer, and as a writer it would end a read hold.
-func (l *Lock) modeMayChange(m machine.Mode) bool { return l.lease.unansweredModes[m.Other()] }
+func (l *lease) modeMayChange(m machine.Mode) bool { return l.unansweredModes[m.Other()] }
+
+// isInDoubt reports whether an unanswered command might change a lease of that length and mode.
+func (l *lease) isInDoubt(length time.Duration, m machine.Mode) bool {
+	return l.unanswered.MayCutShort(length) || l.modeMayChange(m)
+}
 
 // noteTTL notes that o has set the TTL. A fixed lease is never shortened.
-func (l *Lock) noteTTL(o op) {
-	l.lease.renewAt = o.sentAt + l.cfg.RenewAfter(l.now-o.sentAt)
-	l.lease.atRisk = false
-	if l.lease.fixed && o.kind == opRenew {
+func (l *lease) noteTTL(o *op, now machine.Instant, cfg *machine.Config) {
+	l.renewAt = o.sentAt + cfg.RenewAfter(now-o.sentAt)
+	l.atRisk = false
+	if l.fixed && o.kind == opRenew {
 		return // its end stays
 	}
-	if until := o.sentAt + o.lease - machine.Margin(o.lease); until > l.lease.until {
-		l.lease.until, l.lease.length = until, o.lease
+	if until := o.sentAt + o.lease - machine.Margin(o.lease); until > l.until {
+		l.until, l.length = until, o.lease
 	}
 }
 
-// leaseLeft returns the rest of the TTL in Redis, as far as the process knows.
-func (l *Lock) leaseLeft() time.Duration {
-	return max(l.lease.until+machine.Margin(l.lease.length)-l.now, time.Millisecond)
+// left returns the rest of the TTL in Redis, as far as the process knows.
+func (l *lease) left(now machine.Instant) time.Duration {
+	return max(l.until+machine.Margin(l.length)-now, time.Millisecond)
 }
 
-// hasTimeLeft reports whether enough of the lease is left to pass it to another holder without renewing it.
-func (l *Lock) hasTimeLeft() bool {
-	return l.lease.until-l.now > min(l.lease.length, l.cfg.Watchdog)/3
+// handOffUntil returns the time until which enough of the lease is left to pass it to another holder without renewing it.
+func (l *lease) handOffUntil(watchdog time.Duration) machine.Instant {
+	return l.until - min(l.length, watchdog)/3
 }
 
 // holdUntil returns the end of a hold's validity without a renewal.

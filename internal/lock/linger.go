@@ -29,11 +29,10 @@ func (l *Lock) Asked(now machine.Instant, term uint64) {
 func (l *Lock) lingers() bool {
 	return l.phase == owned && l.holds.len() == 0 && l.queue.Len() == 0 && l.main.kind == opNone && l.now < l.lingerEnd() &&
 		!l.closing && !l.suspected && !l.lease.fixed && l.lease.counts == once(machine.Exclusive) &&
-		!l.lease.unanswered.MayCutShort(l.cfg.Watchdog) && !l.modeMayChange(machine.Exclusive)
+		!l.lease.isInDoubt(l.cfg.Watchdog, machine.Exclusive)
 }
 
-// lingerEnd returns the time at which a lease without a hold is released. The rest of the lease must be enough for the
-// next hold; see hasTimeLeft.
+// lingerEnd returns the time at which a lease without a hold is released.
 func (l *Lock) lingerEnd() machine.Instant {
-	return min(l.lease.lingerUntil, l.lease.until-min(l.lease.length, l.cfg.Watchdog)/3)
+	return min(l.lease.lingerUntil, l.lease.handOffUntil(l.cfg.Watchdog))
 }

@@ -17,14 +17,14 @@ func (localOrder) grant(l *Lock, o op, r Result) {
 		l.startTurn()
 	}
 	l.noteLease(o, r)
-	if l.queue.Len() > 0 && l.queue.Head() == o.request && !(o.request.Fenced && l.lease.tokens.counterRegressed) {
+	if l.queue.Len() > 0 && l.queue.Head() == o.request && !(o.request.Fenced && l.tokens.regressed) {
 		l.grantTaken(o) // else it is for the request that is next by now, which may have to draw a token
 	}
 }
 
 func (localOrder) canHandOff(l *Lock, req *waiter) bool {
-	return req.Lease == 0 && !l.lease.fixed && l.lease.counts == once(req.Mode) && l.hasToken(req) &&
-		l.hasTimeLeft()
+	return req.Lease == 0 && !l.lease.fixed && l.lease.counts == once(req.Mode) && l.tokens.has(req) &&
+		l.now < l.lease.handOffUntil(l.cfg.Watchdog)
 }
 
 func (localOrder) answerHandOff(l *Lock, o op, r Result) {

@@ -62,13 +62,9 @@ type Lock struct {
 	// one, may come from a server that is no longer the master.
 	staleBefore uint64
 
-	// seen are the highest tokens that the lock has had, one per counter.
-	seen []int64
-	// spent counts the tokens of the last turns.
-	spent spending
-
-	lease lease
-	holds holds
+	lease  lease
+	holds  holds
+	tokens tokens
 	// queue has the waiting requests.
 	queue requestqueue.Queue[*waiter]
 	// order decides which of them is next.
@@ -90,7 +86,9 @@ type Lock struct {
 // New returns a free lock. Before every event, SetNextTerm must have given it a number higher
 // than all terms that a lock of this name has had.
 func New(cfg *machine.Config, features *Features) Lock {
-	return Lock{cfg: cfg, features: features, order: newOrder(features), work: noWork}
+	return Lock{
+		cfg: cfg, features: features, tokens: tokens{counters: int32(features.Tokens)}, order: newOrder(features), work: noWork,
+	}
 }
 
 // HasNextTerm reports whether the lock has the number of its next term.
@@ -102,6 +100,12 @@ func (l *Lock) SetNextTerm(term uint64) { l.nextTerm = term }
 func (l *Lock) takeTerm() (term uint64) {
 	term, l.nextTerm = l.nextTerm, 0
 	return term
+}
+
+// beginTerm begins a term, or none if the number is 0. It has neither a lease nor tokens yet.
+func (l *Lock) beginTerm(number uint64) {
+	l.lease = lease{term: number}
+	l.tokens.endTerm()
 }
 
 // lease is the process's right to the key in Redis.
@@ -126,7 +130,6 @@ type lease struct {
 	unansweredModes [2]bool
 	// unanswered is the shortest lease that an unanswered command may still set: the term must not be used for a longer lease.
 	unanswered machine.Unanswered
-	tokens     tokens
 	// until is the end of trust: when the last command that set the TTL was sent, plus the TTL, less the
 	// margin. The time of the reply does not count.
 	until machine.Instant

@@ -80,7 +80,7 @@ func (q *redisOrder) channel(l *Lock) (term uint64, reusable bool) {
 
 // grant grants the lease to the waiter that Redis has chosen.
 func (q *redisOrder) grant(l *Lock, o op, r Result) {
-	l.lease = lease{term: r.OwnTerm}
+	l.beginTerm(r.OwnTerm)
 	o.request, o.mode, o.lease, o.fixed = l.waiterOf(r.OwnTerm), machine.Exclusive, l.cfg.Watchdog, false
 	if o.request != nil {
 		o.lease, o.fixed = l.leaseOf(o.request)

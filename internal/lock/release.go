@@ -74,7 +74,8 @@ func (l *Lock) afterRelease() {
 	if l.main.InFlight {
 		l.noteUnanswered(&l.main)
 	}
-	l.main, l.lease, l.phase, l.suspected = op{}, lease{}, free, false
+	l.main, l.phase, l.suspected = op{}, free, false
+	l.beginTerm(0)
 }
 
 // cleanUp releases a term of this lease in the background.

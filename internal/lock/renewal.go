@@ -113,7 +113,7 @@ func (l *Lock) handleLateRenewal(seq uint64, r Result) bool {
 
 // noteRenewal notes that a renewal has succeeded, and answers the requests that await it.
 func (l *Lock) noteRenewal(o op) {
-	l.noteTTL(o)
+	l.lease.noteTTL(&o, l.now, l.cfg)
 	l.wait.lastErr = ""
 	var more []ensure
 	for _, e := range l.ensures {

@@ -30,7 +30,7 @@ func (l *Lock) join() bool {
 	case l.lease.fixed:
 		// From now on the lease is renewed for the new reader.
 		l.start(op{kind: opCount, counts: l.lease.counts, mode: machine.Shared, request: l.queue.Pop()})
-	case !l.hasTimeLeft():
+	case l.now >= l.lease.handOffUntil(l.cfg.Watchdog):
 		if l.renewal.kind == opNone {
 			l.startRenewal(true)
 		}
@@ -63,7 +63,7 @@ func (l *Lock) finishJoin(o op) {
 	if l.lease.fixed {
 		l.lease.fixed, l.lease.until = false, 0
 	}
-	l.noteTTL(o)
+	l.lease.noteTTL(&o, l.now, l.cfg)
 	l.grant(o.request, false)
 }
 

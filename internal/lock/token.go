@@ -2,16 +2,22 @@ package lock
 
 import "slices"
 
-// tokens are fencing tokens that Redis has given to a term and that its holds have not used yet, so a local
-// hand-off needs no command. Tokens of other processes are higher than these only when the term is over.
+// tokens are the fencing tokens of a lock. Redis gives them to a term in blocks, one of each counter, so a local hand-off
+// needs no command. Tokens of other processes are higher than those of the blocks only when the term is over.
 type tokens struct {
+	// highest are the highest tokens that the lock has had, one per counter.
+	highest []int64
 	// last is the last token of each counter's block.
 	last []int64
 	// left is the number of tokens that are left of each block.
 	left int64
-	// counterRegressed says that no token is left because the lock has had higher ones. The counter has lost some, as in a
+	// counters is the number of the lock's counters.
+	counters int32
+	// regressed says that no token is left because the lock has had higher ones. The counter has lost some, as in a
 	// failover, and a transfer has drawn from it.
-	counterRegressed bool
+	regressed bool
+	// spent counts the tokens of the last turns.
+	spent spending
 }
 
 // maxTokens bounds how many are drawn at once.
@@ -44,70 +50,69 @@ func (s *spending) draw(n int64) {
 
 func (s *spending) newTurn() { *s = spending{previous: s.needed()} }
 
-// tokensToDraw returns the number of tokens to draw for the lease: one for each waiting request that asks for one,
-// including the one that the lease is for. A few clients that come back again and again need many more
-// within a turn. So at least one and a half times as many are drawn as one of the last two turns needed: to
-// draw again takes a round trip of the turn.
-func (l *Lock) tokensToDraw() int64 {
-	if l.features.Tokens == 0 {
+// endTerm forgets the tokens that are left.
+func (t *tokens) endTerm() { t.last, t.left, t.regressed = nil, 0, false }
+
+// toDraw returns the number of tokens to draw for the lease: one for each waiting request that asks for one, including
+// the one that the lease is for. A few clients that come back again and again need many more within a turn. So at least
+// one and a half times as many are drawn as one of the last two turns needed: to draw again takes a round trip of the
+// turn.
+func (t *tokens) toDraw(requests int) int64 {
+	if t.counters == 0 || requests == 0 {
 		return 0
 	}
-	n := int64(l.queue.Fenced())
-	if n == 0 {
-		return 0
-	}
-	needed := max(l.spent.needed(), l.spent.previous)
-	return min(max(n, needed+needed/2), maxTokens)
+	needed := max(t.spent.needed(), t.spent.previous)
+	return min(max(int64(requests), needed+needed/2), maxTokens)
 }
 
-// drawTokens keeps the drawn tokens that are higher than all that the lock has had.
-func (l *Lock) drawTokens(o op, r Result) {
-	if len(r.Tokens) != l.features.Tokens || l.features.Tokens == 0 {
+// keep keeps those of n drawn tokens that are higher than all that the lock has had.
+func (t *tokens) keep(n int64, drawn []int64) {
+	if len(drawn) != int(t.counters) || t.counters == 0 {
 		return
 	}
-	left, seen := o.draws, slices.Clone(r.Tokens)
-	for i, had := range l.seen {
-		left, seen[i] = min(left, seen[i]-had), max(had, seen[i])
+	left, highest := n, slices.Clone(drawn)
+	for i, had := range t.highest {
+		left, highest[i] = min(left, drawn[i]-had), max(had, drawn[i])
 	}
-	l.seen = seen
-	l.spent.draw(o.draws)
-	l.lease.tokens = tokens{last: r.Tokens, left: max(left, 0), counterRegressed: o.draws > 0 && left <= 0}
+	t.spent.draw(n)
+	t.highest, t.last, t.left, t.regressed = highest, drawn, max(left, 0), n > 0 && left <= 0
+}
+
+// know raises the highest tokens. A block that does not reach them is too low for another hold.
+func (t *tokens) know(highest []int64) {
+	known := slices.Clone(highest)
+	for i, had := range t.highest {
+		known[i] = max(known[i], had)
+	}
+	for i, last := range t.last {
+		if known[i] > last {
+			t.left = 0
+		}
+	}
+	t.highest = known
+}
+
+// has reports whether a request gets all that it asks for.
+func (t *tokens) has(req *waiter) bool { return t.counters == 0 || !req.Fenced || t.left > 0 }
+
+// next returns the tokens of the next hold, one per counter; nil if the request asks for none.
+func (t *tokens) next(req *waiter) []int64 {
+	if t.counters == 0 || !req.Fenced || t.left == 0 {
+		return nil
+	}
+	t.left--
+	t.spent.given++
+	next := make([]int64, len(t.last))
+	for i, last := range t.last {
+		next[i] = last - t.left
+	}
+	return next
 }
 
 // HighestTokens returns the highest token of each counter that the lock knows; nil before the first. The caller must not
 // change it.
-func (l *Lock) HighestTokens() []int64 { return l.seen }
+func (l *Lock) HighestTokens() []int64 { return l.tokens.highest }
 
 // KnowTokens raises what HighestTokens returns: other locks of the System draw from the same counters. If one has drawn
 // while this lock was held, the lease is lost, and the tokens that are left are too low for another hold.
-func (l *Lock) KnowTokens(highest []int64) {
-	known := slices.Clone(highest)
-	for i, had := range l.seen {
-		known[i] = max(known[i], had)
-	}
-	for i, last := range l.lease.tokens.last {
-		if known[i] > last {
-			l.lease.tokens.left = 0
-		}
-	}
-	l.seen = known
-}
-
-// hasToken reports whether a request that asks for a token can be given one.
-func (l *Lock) hasToken(req *waiter) bool {
-	return l.features.Tokens == 0 || !req.Fenced || l.lease.tokens.left > 0
-}
-
-// nextTokens returns the tokens of the next hold, one per counter; nil if the request asks for none.
-func (l *Lock) nextTokens(req *waiter) []int64 {
-	if l.features.Tokens == 0 || !req.Fenced || l.lease.tokens.left == 0 {
-		return nil
-	}
-	l.lease.tokens.left--
-	l.spent.given++
-	next := make([]int64, len(l.lease.tokens.last))
-	for i, last := range l.lease.tokens.last {
-		next[i] = last - l.lease.tokens.left
-	}
-	return next
-}
+func (l *Lock) KnowTokens(highest []int64) { l.tokens.know(highest) }

@@ -51,7 +51,7 @@ func (l *Lock) takeEntry(c *Command, term uint64) {
 	if !found {
 		return
 	}
-	c.Entry = Entry{Term: term, Mode: first.Mode, Tokens: l.tokensToDraw(), TTL: l.cfg.TransferTTL()}
+	c.Entry = Entry{Term: term, Mode: first.Mode, Tokens: l.tokens.toDraw(l.queue.Fenced()), TTL: l.cfg.TransferTTL()}
 }
 
 // poll returns the longest time between two tries of a waiter. Its entry must be confirmed before it expires.
@@ -118,8 +118,7 @@ func (l *Lock) takeTransfer(t machine.Transfer) {
 	i := slices.IndexFunc(l.wait.sent, func(c confirmation) bool { return c.seq == t.Seq })
 	lease := l.cfg.TransferTTL()
 	if l.cfg.Replicated || i < 0 || t.Seq <= l.staleBefore || l.wait.sent[i].sentAt+lease-machine.Margin(lease) <= l.now ||
-		l.lease.unanswered.MayCutShort(l.cfg.Watchdog) || // the renewal sets that TTL
-		l.modeMayChange(l.wait.sent[i].mode) {
+		l.lease.isInDoubt(l.cfg.Watchdog, l.wait.sent[i].mode) { // the renewal sets that TTL
 		l.attemptSoon() // the try finds the lock held, and gets a lease that can be trusted
 		return
 	}

@@ -10,7 +10,7 @@ import (
 
 // startTurn starts the first turn of a term, or another one.
 func (l *Lock) startTurn() {
-	l.spent.newTurn()
+	l.tokens.spent.newTurn()
 	l.lease.turn.Start(l.now, l.cfg.HandOffLimit, l.cfg.ForcedYield)
 }
 
@@ -107,7 +107,7 @@ func (l *Lock) contendAgain(o op, r Result) {
 	}
 	transfer, stale := l.wait.transfer, l.wait.refusalIsStale
 	l.phase = contending
-	l.lease = lease{term: o.next}
+	l.beginTerm(o.next)
 	l.wait = waiting{contest: contest{refused: true, nextAt: l.now + l.jitter(l.poll())}, sent: l.wait.sent}
 	switch {
 	case transfer.Term != 0:

@@ -32,7 +32,7 @@ var All = []Control{
 		Name: "trust from the reply", Rule: "1 trust starts when the request was sent", Broken: "it starts when the reply came",
 		Edits: []Edit{{"internal/lock/lease.go",
 			"until := o.sentAt + o.lease - machine.Margin(o.lease)",
-			"until := l.now + o.lease - machine.Margin(o.lease)"}},
+			"until := now + o.lease - machine.Margin(o.lease)"}},
 		Plan: plan(toTheEnd(400 * time.Millisecond)), Faults: "late replies",
 	},
 	{
@@ -95,7 +95,7 @@ var All = []Control{
 		Broken: "the lock is handed off in memory, although the lease and the hand-off limit are over",
 		Edits: []Edit{
 			{"internal/lock/end.go", "if l.holds.len() > 0 && l.now >= l.lease.until {", "if false {"},
-			{"internal/lock/local_order.go", "		l.hasTimeLeft()", "		true"},
+			{"internal/lock/local_order.go", "		l.now < l.lease.handOffUntil(l.cfg.Watchdog)", "		true"},
 			{"internal/lock/local_order.go", "	case l.lease.turn.IsOver(l.now) || l.lease.sealed:", "	case l.lease.sealed:"},
 		},
 		Plan: plan(busyOn(traffic.Plain)), Faults: "pause a client",
@@ -334,8 +334,8 @@ var All = []Control{
 	{
 		Name: "late renewals", Rule: "no more leases are lost than by a peer", Broken: "a lease is renewed shortly before its end",
 		Edits: []Edit{{"internal/lock/lease.go",
-			"l.lease.renewAt = o.sentAt + l.cfg.RenewAfter(l.now-o.sentAt)",
-			"l.lease.renewAt = o.sentAt + l.cfg.Watchdog*95/100"}},
+			"l.renewAt = o.sentAt + cfg.RenewAfter(now-o.sentAt)",
+			"l.renewAt = o.sentAt + cfg.Watchdog*95/100"}},
 		Plan: traffic.ComputingPlan(),
 	},
 	{
