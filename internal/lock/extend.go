@@ -31,8 +31,7 @@ func (l *Lock) Extend(now machine.Instant, id uint64, owner machine.Owner, lease
 	if h := l.holds.byOwner(owner); h.id != 0 { // as for Release
 		id = h.id
 	}
-	l.begin(now)
-	defer l.settle()
+	defer l.begin(now).settle()
 	h := l.holds.byID(id)
 	if h.id == 0 {
 		l.answerOver(id, ref)

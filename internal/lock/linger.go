@@ -17,8 +17,7 @@ func (l *Lock) noteAlone(o op, r Result) {
 // Asked reports that another process wants the lock that this process has with that term. The message may overtake the
 // reply to the acquire.
 func (l *Lock) Asked(now machine.Instant, term uint64) {
-	l.begin(now)
-	defer l.settle()
+	defer l.begin(now).settle()
 	if term == l.lease.term {
 		l.lease.lingerUntil, l.lease.asked = 0, true
 	}

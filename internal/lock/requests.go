@@ -11,8 +11,7 @@ import (
 // the request joins the queue.
 func (l *Lock) Acquire(now machine.Instant, request machine.Request) {
 	req := &waiter{Request: request}
-	l.begin(now)
-	defer l.settle()
+	defer l.begin(now).settle()
 	seenBefore := req.Owner != 0 && req.Owner <= l.lastOwner
 	l.lastOwner = max(l.lastOwner, req.Owner)
 	h := l.holds.byOwner(req.Owner)
@@ -49,8 +48,7 @@ func (l *Lock) Release(now machine.Instant, r machine.Release) {
 	if h := l.holds.byOwner(r.Owner); h.id != 0 {
 		id = h.id
 	}
-	l.begin(now)
-	defer l.settle()
+	defer l.begin(now).settle()
 	h := l.holds.byID(id)
 	switch {
 	case h.id != 0:
@@ -65,8 +63,7 @@ func (l *Lock) Release(now machine.Instant, r machine.Release) {
 
 // Cancel withdraws the waiting requests of an owner, or the request with that id.
 func (l *Lock) Cancel(now machine.Instant, id uint64, owner machine.Owner, ref any) {
-	l.begin(now)
-	defer l.settle()
+	defer l.begin(now).settle()
 	detail := machine.WasWithdrawn
 	if l.wait.lastErr != "" {
 		detail += "; the last try failed: " + l.wait.lastErr
@@ -83,8 +80,7 @@ func (l *Lock) Cancel(now machine.Instant, id uint64, owner machine.Owner, ref a
 func (l *Lock) OwnerGone(now machine.Instant, owner machine.Owner) {
 	l.takeWork()
 	orphans := l.withdraw(0, owner) // before a hold that is over by now makes way for one of them
-	l.begin(now)
-	defer l.settle()
+	defer l.begin(now).settle()
 	for _, req := range orphans {
 		l.refuse(req.Ref, machine.CancelledByRequest, machine.OwnerDied)
 	}
@@ -104,16 +100,14 @@ func (l *Lock) OwnerGone(now machine.Instant, owner machine.Owner) {
 
 // ForceRelease frees the lock if one of the owners holds it in that mode. Local holders are notified first.
 func (l *Lock) ForceRelease(now machine.Instant, mode machine.Mode, owners machine.Owners, ref any) {
-	l.begin(now)
-	defer l.settle()
+	defer l.begin(now).settle()
 	l.force(mode, owners, ref)
 }
 
 // Ensure answers when the hold's lease is valid for at least d from now, and renews it if necessary;
 // a fixed lease is not renewed.
 func (l *Lock) Ensure(now machine.Instant, id uint64, d time.Duration, ref any) {
-	l.begin(now)
-	defer l.settle()
+	defer l.begin(now).settle()
 	longest := l.cfg.Watchdog - machine.Margin(l.cfg.Watchdog)
 	h := l.holds.byID(id)
 	left := l.holdUntil(h) - l.now
@@ -144,21 +138,18 @@ func (l *Lock) answerOver(id uint64, ref any) {
 
 // Suspect reports that the key may have been taken away. The lock asks Redis as soon as it can.
 func (l *Lock) Suspect(now machine.Instant) {
-	l.begin(now)
-	defer l.settle()
+	defer l.begin(now).settle()
 	l.suspect()
 }
 
 // Tick lets time pass.
 func (l *Lock) Tick(now machine.Instant) {
-	l.begin(now)
-	l.settle()
+	l.begin(now).settle()
 }
 
 // Close refuses the waiters, ends all holds, and releases the lock.
 func (l *Lock) Close(now machine.Instant) {
-	l.begin(now)
-	defer l.settle()
+	defer l.begin(now).settle()
 	if l.closing {
 		return
 	}
@@ -174,8 +165,7 @@ func (l *Lock) Close(now machine.Instant) {
 
 // Signal reports that some process has released the lock.
 func (l *Lock) Signal(now machine.Instant) {
-	l.begin(now)
-	defer l.settle()
+	defer l.begin(now).settle()
 	if l.countRelease() {
 		l.attemptSoon()
 	}
@@ -185,8 +175,7 @@ func (l *Lock) Signal(now machine.Instant) {
 // have been missed. A process that defers to others after its own turn needs none of them; one that defers
 // at the request of Redis may have missed the end of the deferral.
 func (l *Lock) Subscribed(now machine.Instant, term uint64) {
-	l.begin(now)
-	defer l.settle()
+	defer l.begin(now).settle()
 	if !l.sub.Confirm(term) {
 		return
 	}

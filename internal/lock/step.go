@@ -6,14 +6,17 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// begin starts an event: it ends what is over by now, and handles overdue replies.
-func (l *Lock) begin(now machine.Instant) {
+// begin starts an event: it ends what is over by now, and handles overdue replies. An event is a method that begins with
+//
+//	defer l.begin(now).settle()
+func (l *Lock) begin(now machine.Instant) *Lock {
 	l.takeWork()
 	l.now = max(l.now, now)
 	l.endExpired()
 	l.dropExpired()
 	l.handleOverdue()
 	l.expireLeaseRequests()
+	return l
 }
 
 // settle ends an event: it starts all that can be done next.
@@ -72,8 +75,7 @@ func (l *Lock) advance() bool {
 
 // Replied delivers the outcome of a command. A command that is no longer under way is ignored.
 func (l *Lock) Replied(now machine.Instant, seq uint64, r Result) {
-	l.begin(now)
-	defer l.settle()
+	defer l.begin(now).settle()
 	awaited := func(o *op) bool { return o.InFlight && o.seq == seq }
 	switch {
 	case awaited(&l.main):

@@ -93,8 +93,7 @@ func (l *Lock) forgetBefore(o op) {
 
 // Transferred makes this process the owner of a lock that another process has transferred to it.
 func (l *Lock) Transferred(now machine.Instant, t machine.Transfer) {
-	l.begin(now)
-	defer l.settle()
+	defer l.begin(now).settle()
 	switch {
 	case t.Term != l.lease.term && t.Term != l.main.next:
 		// It was for waiters that have left, or for a term that is over.
