@@ -36,7 +36,7 @@ type Config struct {
 	// HandOffLimit is the time for which this process may hand a lock off to its own waiters before it yields to other
 	// processes. A longer limit gives more grants per second, and longer waits for other processes: each process waits
 	// for a turn of every other process. When the lock is left to foreign clients, such as Redisson, no System that
-	// waits acquires it for twice this time. Default 5 ms; at most a third of Watchdog.
+	// waits acquires it for up to twice this time. Default 5 ms; at most a third of Watchdog.
 	HandOffLimit time.Duration
 	// Linger is the time for which a plain or a fenced lock may linger in this process without a holder, from the
 	// moment it was taken from Redis. Until then the process acquires and releases it again without Redis. Use Linger
@@ -46,11 +46,11 @@ type Config struct {
 	// process dies, the lock is free when its lease ends. See docs/using.md. Default 0: a lock is released when its
 	// holder releases it; at most a third of Watchdog. In a cluster New fails with ErrInvalid.
 	Linger time.Duration
-	// Poll is the longest time between two tries of a waiting process, or half of Watchdog if that is shorter, except
-	// for fair locks and RedLocks. The tries make up for lost messages and keep the process's entry in the wait queue,
-	// which lasts for twice this time without a try. Twice this time is also the first TTL of a lock that is
-	// transferred to the process, and so the longest time for which a process that dies while it waits can block
-	// others. Default 1 s; at least 10 ms. Waiters in the wait queue try every 12 h at least.
+	// Poll is the longest time between two tries of a waiting process. Half of Watchdog takes its place if that is
+	// shorter, but not for fair locks and RedLocks. The tries make up for lost messages and keep the process's entry in
+	// the wait queue, which lasts for twice this time without a try. Twice this time is also the first TTL of a lock
+	// that is transferred to the process, and so the longest time for which a process that dies while it waits can
+	// block others. Default 1 s; at least 10 ms. Waiters in the wait queue try every 12 h at least.
 	Poll time.Duration
 	// CallTimeout is the time that Redis has to answer before a call is repeated or given up. A renewal has at most a
 	// quarter of what is left of the lease. Default 2 s; at least 10 ms.
@@ -63,10 +63,9 @@ type Config struct {
 	//
 	// All processes must use the same number. If locks must be granted while a replica is missing, as after a failover,
 	// the number must be less than the number of replicas; see docs/guarantees.md. Each grant costs one round trip to
-	// the replicas, a local hand-off costs none. Each command to Redis about a plain semaphore or a latch also costs a
-	// round trip, including refused tries and releases, but not Available and Count. Such a command takes effect when
-	// the replicas have confirmed it, and is repeated until then. A RedLock does not use Replicas. Default 0: no
-	// replica is waited for.
+	// the replicas, a local hand-off costs none. Each command to Redis about a Semaphore or a Latch costs one, too, even
+	// a refused try or a release, but not Available and Count. Such a command takes effect when the replicas have
+	// confirmed it, and is repeated until then. A RedLock does not use Replicas. Default 0: no replica is waited for.
 	Replicas int
 	// ReplicaTimeout is the time that the replicas have to confirm, at most three quarters of the time that Redis has
 	// to answer. So leases that are short compared with the lag of the replicas are not renewed. Default and maximum:
@@ -119,9 +118,9 @@ type Config struct {
 	// HoldStacks records the stack of each goroutine that acquires a lock, for the warning of LongHold. Each hold costs
 	// a few microseconds and 256 bytes more.
 	HoldStacks bool
-	// Meter receives the metrics listed in docs/operate.md. Default: nothing is measured. New creates its instruments;
-	// a separate goroutine uses the instruments, which may block or panic. Meanwhile counts accumulate, and up to
-	// 16,384 histogram values are kept.
+	// Meter receives the metrics listed in docs/operate.md. Default: nothing is measured. New creates its instruments; a
+	// separate goroutine uses them, and they may block or panic. Meanwhile counts accumulate, and up to 16,384 histogram
+	// values are kept.
 	Meter metric.Meter
 	// Tracer creates spans, as children of the callers' spans, with the lock's name (lockkeeper.lock) and lockkeeper.kind.
 	// A span of an error has the status Error. The spans are
@@ -133,8 +132,8 @@ type Config struct {
 	//   - lockkeeper.hold, from the grant to the end, with the events at_risk and lost (with lockkeeper.reason);
 	//   - lockkeeper.release, from the request to its answer, with the event released or refused (with lockkeeper.reason).
 	//
-	// Default: no spans. The tracer runs on a separate goroutine and may block or panic; up to 1024 spans wait for the
-	// tracer, and further spans are dropped.
+	// Default: no spans. The tracer runs on a separate goroutine and may block or panic; up to 1024 spans wait for it,
+	// and further ones are dropped.
 	Tracer trace.Tracer
 	// Middleware handles the requests by message before their lock does, outermost first: for tracing, or to refuse
 	// requests. Middleware does not see requests of goroutines, timers or replies of Redis. While it blocks, only

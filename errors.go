@@ -79,10 +79,12 @@ var sentinels = map[messages.Reason]error{
 type Error struct {
 	// Op is what was tried, in the words of the text: "acquire", "release", "acquire permits of", …; "hold" if a hold
 	// was lost.
-	Op   string
+	Op string
+	// Lock is the name of the lock, the semaphore or the latch.
 	Lock string
-	// Reason is the reason in the answer by message.
+	// Reason is the reason that an answer by message would have; 0 if there is none.
 	Reason messages.Reason
+	// Detail explains the error; it may be empty.
 	Detail string
 	// Err is one of the package's errors or the error of a context, or wraps several errors.
 	Err error

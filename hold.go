@@ -15,7 +15,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Hold is a granted lock, until it is released or lost. Its methods may be called from any goroutine.
+// Hold is a granted lock, until it is released or lost. Its methods may be called from any goroutine. A nil Hold is not
+// valid, and its methods fail with ErrInvalid.
 type Hold struct {
 	lock   *Lock
 	parent context.Context
@@ -216,11 +217,11 @@ func (h *Hold) Count() int {
 	return h.count
 }
 
-// Ensure ensures that the lock stays held for at least d from now. Ensure renews the lease if needed, and otherwise
-// does not call Redis, so that it does not notice a deleted key. It fails with ErrLost or ErrNotHeld if the hold has
-// ended, with ErrUnavailable if the renewal failed, and with ErrInvalid if d is longer than the rest of a fixed lease
-// or a max hold (even if other holds share the lease for longer) or than the watchdog's TTL less 1 % and 2 ms. It
-// returns after at most Config.CallTimeout and 250 ms, even if ctx never ends.
+// Ensure ensures that the lock stays held for at least d from now. It renews the lease if needed, and otherwise does not
+// call Redis, so that it does not notice a deleted key. It fails with ErrLost or ErrNotHeld if the hold has ended, with
+// ErrUnavailable if the renewal failed, and with ErrInvalid if d is negative or longer than the rest of a fixed lease or
+// a max hold (even if other holds share the lease for longer) or than the watchdog's TTL less 1 % and 2 ms. It returns
+// after at most Config.CallTimeout and 250 ms, even if ctx never ends.
 func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	const op = "ensure"
 	if err := h.checkUsable(); err != nil {
@@ -302,8 +303,8 @@ func (h *Hold) extend(ctx context.Context, lease time.Duration, wrong error) err
 	return err
 }
 
-// Release releases the hold. It returns nil when Redis has confirmed the release, when the
-// next waiter of this process has the lock, or when the lock lingers in the process (Config.Linger).
+// Release releases the hold. It returns nil when Redis has confirmed that, or when the lock stays in this process: the
+// next waiter has it, other readers share it, or it lingers (Config.Linger).
 //
 // ctx bounds only the wait for the confirmation; the release is carried out even if ctx ends. If ctx never ends,
 // Release returns when the lease and a call to Redis that is in progress then have ended, at the latest. Its errors

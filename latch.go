@@ -65,8 +65,8 @@ func (l *Latch) CountDownOnce(ctx context.Context, id string) error {
 }
 
 // Wait waits until the latch is open. When ctx ends it returns the cause of ctx (and ErrTimeout
-// if a deadline was exceeded). WithWait also bounds the wait; with zero, Wait fails with ErrHeld at
-// once if the latch is closed. The other errors are ErrTimeout, ErrQueueFull, ErrClosed, ErrUnavailable
+// if a deadline was exceeded). WithWait also bounds the wait; with zero, Wait does not wait, and fails with
+// ErrHeld if the latch is closed. The other errors are ErrTimeout, ErrQueueFull, ErrClosed, ErrUnavailable
 // (only if WithWait bounds the wait), ErrRejected, ErrInvalid and ErrCrashed.
 //
 // If the latch is closed again before the System has noticed that it was open, Wait continues to wait.

@@ -84,10 +84,10 @@ func (l *Lock) Acquire(ctx context.Context, options ...Option) (*Hold, error) {
 	return l.acquire(ctx, "acquire", gather(options))
 }
 
-// TryAcquire tries once to acquire the lock and does not wait. It fails with ErrHeld if
-// another owner holds the lock, with ErrUnavailable if Redis does not answer, and with
-// ErrNotReplicated if too few replicas confirm the grant (Config.Replicas). It returns after at
-// most Config.CallTimeout and 250 ms, even if ctx never ends.
+// TryAcquire tries once to acquire the lock and does not wait. It fails with ErrHeld if another owner holds the lock or
+// waits for it, with ErrUnavailable if Redis does not answer, with ErrNotReplicated if too few replicas confirm the
+// grant (Config.Replicas), and otherwise like Acquire. It returns after at most Config.CallTimeout and 250 ms, even if
+// ctx never ends.
 func (l *Lock) TryAcquire(ctx context.Context, options ...Option) (*Hold, error) {
 	return l.acquire(ctx, "try to acquire", gather(append(options[:len(options):len(options)], WithWait(0))))
 }
@@ -176,9 +176,9 @@ func (l *Lock) same(other *Lock) bool {
 }
 
 // ForceRelease releases the lock if one of the owners holds it, in any process, and reports whether an owner held it.
-// Owners are as in Status.Owners; without any, ForceRelease means the current owners in Redis. Even if the command
-// reaches Redis late, it does not release the hold of another owner. After an error the lock may have been released, or
-// may be released later.
+// Owners are as in Status.Owners; without any, the current owners in Redis are meant. Even if the command reaches Redis
+// late, it does not release the hold of another owner. After an error the lock may have been released, or may be
+// released later.
 //
 // A holder in this System is notified at once, a holder in another System at its next renewal, with a fixed lease
 // at its release or the end of the lease. ForceRelease returns after at most Config.CallTimeout and 250 ms, even if

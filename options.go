@@ -52,16 +52,16 @@ func WithWait(d time.Duration) WaitOption { return waitOption(d) }
 // that the watchdog renews, is refused with ErrInvalid.
 func WithLease(d time.Duration) Option { return lockOption(func(r *acquireOptions) { r.lease = &d }) }
 
-// WithMaxHold bounds how long the watchdog keeps the hold alive; d is at least 10 ms. By default there is no bound. A
-// re-entry with this option is refused with ErrInvalid if the hold may last longer.
+// WithMaxHold bounds how long the watchdog keeps the hold alive: d after the grant the hold is lost. d is at least 10 ms;
+// by default there is no bound. A re-entry with this option is refused with ErrInvalid if the hold may last longer.
 func WithMaxHold(d time.Duration) Option {
 	return lockOption(func(r *acquireOptions) { r.maxHold = &d })
 }
 
-// WithAtLeast keeps the lock for at least d from the grant, 10 ms or more: if the hold ends before, by Release, the end of
-// the work or Close, and Redis confirms that, no other client gets the lock until then. So a job that takes a moment runs
-// once, although the clocks of the processes that start it differ. The key is left to expire in Redis, and no process needs
-// to be alive for that. Release returns as usual. A re-entry can only prolong the time.
+// WithAtLeast keeps the lock for at least d from the grant, 10 ms or more: if the hold ends before, by Release, the end
+// of the work or Close, and Redis confirms that, no other client gets the lock until then. So a job that takes a moment
+// runs once, although the clocks of the processes that start it differ. The key is left to expire in Redis, and no
+// process needs to be alive for that. Release returns as usual. A re-entry can only prolong the time.
 //
 // WithAtLeast may be used with plain, fenced and fair locks, and with a MultiLock of such locks. A process that dies
 // while it holds the lock leaves it for the rest of the lease, as without the option; a loss of the lock, other than by
@@ -112,8 +112,8 @@ func WithAtRisk(f func(left time.Duration)) Option {
 	})
 }
 
-// WithoutReentry makes Acquire fail with ErrReentry instead of granting a re-entry, which is the default. Use it for
-// goroutines that may have the Context of a hold but must not share the lock. An ExpirableSemaphore has no re-entry.
+// WithoutReentry makes an Acquire that would re-enter the lock fail with ErrReentry. Use it for goroutines that may have
+// the Context of a hold but must not share the lock. An ExpirableSemaphore has no re-entry.
 func WithoutReentry() Option { return lockOption(func(r *acquireOptions) { r.noReentry = true }) }
 
 // acquireOptions has the values of the options of an Acquire; a time that was not given is nil.

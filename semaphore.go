@@ -49,8 +49,8 @@ func (s *Semaphore) Name() string {
 	return s.name
 }
 
-// TrySetPermits creates the semaphore with n permits, unless it exists, and reports whether it did.
-// The semaphore is deleted after the ttl, even if permits are taken; zero is no ttl.
+// TrySetPermits creates the semaphore with n permits, 0 to 2147483647, unless it exists, and reports whether it did. The
+// semaphore is deleted after the ttl, at least 10 ms, even if permits are taken; zero is no ttl.
 func (s *Semaphore) TrySetPermits(ctx context.Context, n int, ttl time.Duration) (set bool, err error) {
 	call := request.NewCountCall(request.OpSet, int64(n))
 	call.TTL = ttl
@@ -66,7 +66,7 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 	return err
 }
 
-// Acquire waits until it has n permits. When ctx ends, it withdraws the request and returns the cause of
+// Acquire waits until it has n permits, at least 1. When ctx ends, it withdraws the request and returns the cause of
 // ctx (and ErrTimeout if a deadline was exceeded). WithWait also bounds the wait. The other errors are
 // ErrTimeout (with WithWait(0) ErrHeld), ErrNoPermits, ErrQueueFull, ErrClosed, ErrUnavailable (only if
 // WithWait bounds the wait), ErrRejected, ErrInvalid and ErrCrashed.
