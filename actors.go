@@ -49,9 +49,10 @@ func isStopped(ctx actor.Context) bool {
 
 // Ask sends a message with the span of ctx (see [WithTrace]) to an actor, and waits for the answer. Only goroutines may
 // call it: an actor must not block. The error is ErrInvalid if an argument is nil, actor.ErrDeadLetter if the actor
-// stops before it has answered, and the cause of ctx if ctx ends first; in the last two cases the actor may have carried
-// out the request. A System takes back what it has granted to an Ask that has ended; any other late answer is a dead
-// letter, which proto.actor logs. Ask does not notice that an actor on another node stops, and waits until ctx ends.
+// stops before it has answered, and the cause of ctx if ctx ends first; in the last two cases the actor may have
+// carried out the request. A System takes back what it has granted to an Ask that has ended; any other late answer is a
+// dead letter, which proto.actor logs. Ask does not notice that an actor on another node stops, and waits until ctx
+// ends.
 func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message any) (answer any, err error) {
 	switch {
 	case ctx == nil:

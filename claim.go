@@ -131,8 +131,8 @@ func (c *Claim) begin(own *messages.Acquire) *messages.Acquire {
 	return own
 }
 
-// Release releases the lock, or withdraws the request that waits for it; Handle returns ClaimReleased later, or ClaimLost.
-// If the Claim neither has the lock nor waits for it, Release does nothing.
+// Release releases the lock, or withdraws the request that waits for it; Handle returns ClaimReleased later, or
+// ClaimLost. If the Claim neither has the lock nor waits for it, Release does nothing.
 func (c *Claim) Release(ctx actor.Context) {
 	if c == nil || ctx == nil {
 		return

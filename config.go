@@ -126,9 +126,9 @@ type Config struct {
 	// A span of an error has the status Error. The spans are
 	//
 	//   - lockkeeper.acquire, from the request to its answer, with the events queued (behind others), tried (a script was
-	//     sent), held (by lockkeeper.owner), failed (with lockkeeper.error), subscribed, transferred, and last granted (with
-	//     lockkeeper.way) or refused (with lockkeeper.reason). Requests that wait in one process share their tries, and so
-	//     the events from tried on: the last 32;
+	//     sent), held (by lockkeeper.owner), failed (with lockkeeper.error), subscribed, transferred, and last granted
+	//     (with lockkeeper.way) or refused (with lockkeeper.reason). Requests that wait in one process share their tries,
+	//     and so the events from tried on: the last 32;
 	//   - lockkeeper.hold, from the grant to the end, with the events at_risk and lost (with lockkeeper.reason);
 	//   - lockkeeper.release, from the request to its answer, with the event released or refused (with lockkeeper.reason).
 	//

@@ -172,8 +172,8 @@ func (s *ExpirableSemaphore) ask(ctx context.Context, op string, what request.Op
 	return s.lock.submit(ctx, op, call)
 }
 
-// Permit is an acquired permit of an ExpirableSemaphore, or several that were acquired together, until it is released or
-// lost. Its methods may be called from any goroutine.
+// Permit is an acquired permit of an ExpirableSemaphore, or several that were acquired together, until it is released
+// or lost. Its methods may be called from any goroutine.
 type Permit struct{ hold *Hold }
 
 // inner returns the hold, or nil for a nil Permit.

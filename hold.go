@@ -217,11 +217,11 @@ func (h *Hold) Count() int {
 	return h.count
 }
 
-// Ensure ensures that the lock stays held for at least d from now. It renews the lease if needed, and otherwise does not
-// call Redis, so that it does not notice a deleted key. It fails with ErrLost or ErrNotHeld if the hold has ended, with
-// ErrUnavailable if the renewal failed, and with ErrInvalid if d is negative or longer than the rest of a fixed lease or
-// a max hold (even if other holds share the lease for longer) or than the watchdog's TTL less 1 % and 2 ms. It returns
-// after at most Config.CallTimeout and 250 ms, even if ctx never ends.
+// Ensure ensures that the lock stays held for at least d from now. It renews the lease if needed, and otherwise does
+// not call Redis, so that it does not notice a deleted key. It fails with ErrLost or ErrNotHeld if the hold has ended,
+// with ErrUnavailable if the renewal failed, and with ErrInvalid if d is negative or longer than the rest of a fixed
+// lease or a max hold (even if other holds share the lease for longer) or than the watchdog's TTL less 1 % and 2 ms. It
+// returns after at most Config.CallTimeout and 250 ms, even if ctx never ends.
 func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	const op = "ensure"
 	if err := h.checkUsable(); err != nil {

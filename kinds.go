@@ -51,9 +51,9 @@ func (l *ReadWrite) Write() *Lock {
 	return &Lock{runtime: l.system.inner(), kind: messages.Kind_KIND_READ_WRITE, name: l.name}
 }
 
-// LockOf returns the lock that a message names, of any kind: a RedLock only on a System that is the first of NewRedLock,
-// and for KIND_MULTI the MultiLock of the members. The methods of a Lock that the message cannot name fail with
-// ErrInvalid.
+// LockOf returns the lock that a message names, of any kind: a RedLock only on a System that is the first of
+// NewRedLock, and for KIND_MULTI the MultiLock of the members. The methods of a Lock that the message cannot name fail
+// with ErrInvalid.
 func (s *System) LockOf(m *messages.Lock) *Lock {
 	traits := request.TraitsOf(m.GetKind())
 	switch several := traits.Composition == request.SeveralLocks; {
@@ -105,9 +105,9 @@ func MultiLock(locks ...*Lock) *Lock {
 type RedLock struct{ home *System }
 
 // NewRedLock returns a RedLock on independent Redis servers. A RedLock needs one System for each server, at least 3,
-// usually 3 or 5, with the same Config in all processes. The first System runs the lock actors, and its guardian takes the
-// requests by message (KIND_RED). The error is ErrInvalid if the Systems cannot form a RedLock, for instance because
-// two are on the same server.
+// usually 3 or 5, with the same Config in all processes. The first System runs the lock actors, and its guardian takes
+// the requests by message (KIND_RED). The error is ErrInvalid if the Systems cannot form a RedLock, for instance
+// because two are on the same server.
 //
 // NewRedLock waits at most half a second for the servers to identify themselves. A server that does
 // not answer (see ConnectLater for one that is down) is identified when it first votes: if two

@@ -69,8 +69,8 @@ func WithUser(name, password string) OpenOption {
 }
 
 // WithClientOption lets f change the options of the Redis client, for what neither the URL nor another option of Open
-// can say, such as a dialer, or another user or TLS configuration for the Sentinels (o.Sentinel); o.AuthCredentialsFn is
-// for the servers alone. Open calls f once, after it has applied the URL and the other options. With an empty URL, f
+// can say, such as a dialer, or another user or TLS configuration for the Sentinels (o.Sentinel); o.AuthCredentialsFn
+// is for the servers alone. Open calls f once, after it has applied the URL and the other options. With an empty URL, f
 // must set the addresses. Open disables retries and the client-side cache.
 func WithClientOption(f func(o *rueidis.ClientOption)) OpenOption {
 	return func(r *openRequest) {

@@ -52,8 +52,8 @@ func WithWait(d time.Duration) WaitOption { return waitOption(d) }
 // that the watchdog renews, is refused with ErrInvalid.
 func WithLease(d time.Duration) Option { return lockOption(func(r *acquireOptions) { r.lease = &d }) }
 
-// WithMaxHold bounds how long the watchdog keeps the hold alive: d after the grant the hold is lost. d is at least 10 ms;
-// by default there is no bound. A re-entry with this option is refused with ErrInvalid if the hold may last longer.
+// WithMaxHold bounds how long the watchdog keeps the hold alive: d after the grant the hold is lost. d is at least 10
+// ms; by default there is no bound. A re-entry with this option is refused with ErrInvalid if the hold may last longer.
 func WithMaxHold(d time.Duration) Option {
 	return lockOption(func(r *acquireOptions) { r.maxHold = &d })
 }
@@ -112,8 +112,8 @@ func WithAtRisk(f func(left time.Duration)) Option {
 	})
 }
 
-// WithoutReentry makes an Acquire that would re-enter the lock fail with ErrReentry. Use it for goroutines that may have
-// the Context of a hold but must not share the lock. An ExpirableSemaphore has no re-entry.
+// WithoutReentry makes an Acquire that would re-enter the lock fail with ErrReentry. Use it for goroutines that may
+// have the Context of a hold but must not share the lock. An ExpirableSemaphore has no re-entry.
 func WithoutReentry() Option { return lockOption(func(r *acquireOptions) { r.noReentry = true }) }
 
 // acquireOptions has the values of the options of an Acquire; a time that was not given is nil.

@@ -49,8 +49,8 @@ func (s *Semaphore) Name() string {
 	return s.name
 }
 
-// TrySetPermits creates the semaphore with n permits, 0 to 2147483647, unless it exists, and reports whether it did. The
-// semaphore is deleted after the ttl, at least 10 ms, even if permits are taken; zero is no ttl.
+// TrySetPermits creates the semaphore with n permits, 0 to 2147483647, unless it exists, and reports whether it did.
+// The semaphore is deleted after the ttl, at least 10 ms, even if permits are taken; zero is no ttl.
 func (s *Semaphore) TrySetPermits(ctx context.Context, n int, ttl time.Duration) (set bool, err error) {
 	call := request.NewCountCall(request.OpSet, int64(n))
 	call.TTL = ttl

@@ -25,8 +25,8 @@ type Singleton struct {
 	lock   *Lock
 }
 
-// Singleton returns the singleton of that name. Its candidates hold the fenced lock of the name; do not use that lock for
-// anything else. If candidates and proxies are on several nodes, start proto.actor's remote before New or Open.
+// Singleton returns the singleton of that name. Its candidates hold the fenced lock of the name; do not use that lock
+// for anything else. If candidates and proxies are on several nodes, start proto.actor's remote before New or Open.
 func (s *System) Singleton(name string) *Singleton {
 	return &Singleton{system: s, lock: s.FencedLock(name)}
 }
@@ -70,8 +70,8 @@ func (s *Singleton) Props(child func(term context.Context) *actor.Props, options
 	}, append([]LeadOption{WithDrain(drain)}, options...)...)
 }
 
-// Redis keeps the whereabouts of a singleton for keepWhereabouts after the lease of its instance: as long as a proxy may
-// not know the outcome of a message.
+// Redis keeps the whereabouts of a singleton for keepWhereabouts after the lease of its instance: as long as a proxy
+// may not know the outcome of a message.
 const keepWhereabouts = time.Hour
 
 // defaultDrain returns the default of WithDrain for a singleton.

@@ -84,11 +84,11 @@
 //
 // # What survives a crash of a lock actor
 //
-// A crash loses nothing: holder, hold count, queue, lease and renewals are in the lockActor, and a restart continues with
-// them. An event is applied to a copy of the lock, which then replaces the original in one assignment; effects not yet
-// carried out are part of the copy. The message that was being handled is answered with CRASHED if it was a request, and
-// handled again if nothing else would repeat it. All of this happens in the actor's own mailbox, before the supervisor
-// learns of the crash. The state therefore needs no mutex: only the actor touches it.
+// A crash loses nothing: holder, hold count, queue, lease and renewals are in the lockActor, and a restart continues
+// with them. An event is applied to a copy of the lock, which then replaces the original in one assignment; effects not
+// yet carried out are part of the copy. The message that was being handled is answered with CRASHED if it was a
+// request, and handled again if nothing else would repeat it. All of this happens in the actor's own mailbox, before
+// the supervisor learns of the crash. The state therefore needs no mutex: only the actor touches it.
 //
 // # Scheduling
 //

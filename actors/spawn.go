@@ -15,7 +15,8 @@ import (
 )
 
 // A lock gets its actor: guardian.pass takes a free shell or spawns a new shell, and claims it for a new lockActor;
-// claimFree, on the goroutine of a request, claims a free shell. The guardian supervises the shell, and so the lock actor in it.
+// claimFree, on the goroutine of a request, claims a free shell. The guardian supervises the shell, and so the lock
+// actor in it.
 
 // claim gives a shell to the lock actor of a key, for a first request, which has entered the gate of the actor then. It
 // returns nil if the key has an actor by now, or a conflicting actor, or if the guardian takes no further requests.

@@ -7,7 +7,8 @@ import (
 )
 
 // handOver makes the first process hold the lock until the second waits for it, and
-// then release it, again and again. If locks linger, it releases the lock first, and the second process has to ask for it.
+// then release it, again and again. If locks linger, it releases the lock first, and the second process has to ask for
+// it.
 func (t *task) handOver(c candidate, lib library, s scenario) (report, error) {
 	const warmUp = 10
 	var times histogram

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks the alerting rules and the links to their runbook, with a tool of Prometheus, which is fetched into bin if it is missing (Debian, Ubuntu).
+# Checks the alerting rules and the links to their runbook, with a tool of Prometheus, which is fetched into bin if it
+# is missing (Debian, Ubuntu).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# gofmt, go vet and staticcheck; modules are tidy, and the generated code is up to date. go vet builds each module with the
-# dependencies that it asks for itself. staticcheck looks at all modules of go.work at once, and at each of the others.
+# gofmt, go vet and staticcheck; modules are tidy, and the generated code is up to date. go vet builds each module with
+# the dependencies that it asks for itself. staticcheck looks at all modules of go.work at once, and at each of the
+# others.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -96,8 +96,8 @@ func (w *writer) Handle(ctx context.Context, r slog.Record) error {
 // maxText bounds the text of an event, in bytes.
 const maxText = 1000
 
-// eventOf converts a log record to an event: the message and the reason, and in brackets the process that holds the lock
-// and the other attributes.
+// eventOf converts a log record to an event: the message and the reason, and in brackets the process that holds the
+// lock and the other attributes.
 func eventOf(r slog.Record) Event {
 	e := Event{At: r.Time, Text: r.Message, Grave: true}
 	var besides []string

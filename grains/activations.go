@@ -2,8 +2,8 @@ package grains
 
 import "sync/atomic"
 
-// activations decides what a member runs, in one term after another. It does no I/O, and is used by one goroutine. P is a
-// process that has asked for a grain.
+// activations decides what a member runs, in one term after another. It does no I/O, and is used by one goroutine. P is
+// a process that has asked for a grain.
 //
 // A grain is registered, runs, and stops. A process that asks before the registration has its reply waits for the
 // reply. A process that asks while the grain stops is refused, and asks again.

@@ -48,7 +48,8 @@ type registered struct {
 // checkEntries asks for a look at some entries of grains that run, or at all of them.
 type checkEntries struct{ all bool }
 
-// checkedEntries says which entries of a member Redis does not have. If behind is true, Redis may have lost other entries too.
+// checkedEntries says which entries of a member Redis does not have. If behind is true, Redis may have lost other
+// entries too.
 type checkedEntries struct {
 	member string
 	lost   []entryOf

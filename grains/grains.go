@@ -46,8 +46,9 @@ type Config struct {
 	// at which a process looks for members. Use the same KeyPrefix, Watchdog and Poll in all processes. Locks.Linger is
 	// not used.
 	Locks lockkeeper.Config
-	// Drain is the time that a grain may take to handle a message or to stop, when the lease of its member cannot be renewed,
-	// without running beside its successor; see [lockkeeper.WithDrain] for its limits. Default: a sixth of Locks.Watchdog.
+	// Drain is the time that a grain may take to handle a message or to stop, when the lease of its member cannot be
+	// renewed, without running beside its successor; see [lockkeeper.WithDrain] for its limits. Default: a sixth of
+	// Locks.Watchdog.
 	Drain time.Duration
 	// Activation is the time that a lookup waits for a grain that no member can run yet. Set it to less than the
 	// timeout of requests, which is 5 s by default. Default 4.5 s.
@@ -70,8 +71,8 @@ type Member struct {
 	Kinds []string
 }
 
-// A Directory locates grains, and keeps at most one activation of each. It belongs to one cluster.Cluster. Its methods may be
-// called from any goroutine.
+// A Directory locates grains, and keeps at most one activation of each. It belongs to one cluster.Cluster. Its methods
+// may be called from any goroutine.
 type Directory struct {
 	cfg     Config
 	client  rueidis.Client

@@ -14,7 +14,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// The pause between two tries to locate a grain doubles from firstPause to longestPause, minus a random part of up to a half.
+// The pause between two tries to locate a grain doubles from firstPause to longestPause, minus a random part of up to a
+// half.
 const (
 	firstPause   = 20 * time.Millisecond
 	longestPause = 200 * time.Millisecond
@@ -124,8 +125,8 @@ func (d *Directory) candidates(kind string, failed map[string]bool) []Member {
 	return may
 }
 
-// byHash is the default of Config.Place. Its choice is the same in all processes that see the same members, and changes for
-// few grains when a member comes or goes.
+// byHash is the default of Config.Place. Its choice is the same in all processes that see the same members, and changes
+// for few grains when a member comes or goes.
 func byHash(members []Member, kind, identity string) Member {
 	score := func(m Member) []byte {
 		sum := sha256.Sum256([]byte(m.ID + "/" + kind + "/" + identity))

@@ -71,8 +71,8 @@ func (m *mailbox) InvokeUserMessage(message any) {
 	}
 }
 
-// refuse reports a message that the grain does not handle. The host's subscribers to the event stream must not keep the grain
-// from stopping.
+// refuse reports a message that the grain does not handle. The host's subscribers to the event stream must not keep the
+// grain from stopping.
 func (m *mailbox) refuse(message any) {
 	m.refused.Add(1)
 	_, letter, sender := actor.UnwrapEnvelope(message)

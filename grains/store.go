@@ -214,10 +214,10 @@ func (s store) unregister(ctx context.Context, member string, gone []entryOf) er
 	return unregisterScript.Exec(ctx, s.client, keys, args).Error()
 }
 
-// bury removes the records of the dead members, and the entries of members that are not alive, which a failover may also
-// have brought back after their member has left. Such entries hinder no grain. So a look takes one page of the entries,
-// from the cursor on, and returns the cursor of the next page: it does not delay the next view, however many entries
-// there are.
+// bury removes the records of the dead members, and the entries of members that are not alive, which a failover may
+// also have brought back after their member has left. Such entries hinder no grain. So a look takes one page of the
+// entries, from the cursor on, and returns the cursor of the next page: it does not delay the next view, however many
+// entries there are.
 func (s store) bury(ctx context.Context, cursor uint64, alive view, dead []string) (next uint64, err error) {
 	page, err := s.client.Do(ctx, s.client.B().Hscan().Key(s.entries()).Cursor(cursor).Count(maxEntries).Build()).AsScanEntry()
 	if err != nil {
@@ -244,8 +244,8 @@ func (s store) bury(ctx context.Context, cursor uint64, alive view, dead []strin
 	return page.Cursor, nil
 }
 
-// join writes the record of a member, unless a hash belongs to another application. It looks at all members, and at some
-// of the entries; the rest are looked at when they are registered.
+// join writes the record of a member, unless a hash belongs to another application. It looks at all members, and at
+// some of the entries; the rest are looked at when they are registered.
 func (s store) join(ctx context.Context, m Member) error {
 	if _, _, err := s.list(ctx); err != nil {
 		return err

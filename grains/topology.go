@@ -18,7 +18,8 @@ type topology struct {
 	missing map[string]time.Time // since when, by the addresses of members
 }
 
-// update takes a new view, and removes the members that have been missing for grace. It returns the others that are missing.
+// update takes a new view, and removes the members that have been missing for grace. It returns the others that are
+// missing.
 func (t *topology) update(alive view, now time.Time, grace time.Duration) (missing cluster.Members) {
 	if t.members == nil {
 		t.members, t.missing = map[string]Member{}, map[string]time.Time{}

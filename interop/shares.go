@@ -61,8 +61,8 @@ func contend(s *env, each int, processes ...string) {
 	}
 }
 
-// rates: three processes of one side with four threads each request the lock all the time, then three of the other side,
-// in turn. Each hold appends a line to a list. It is a measurement, and fails only when a side stands still.
+// rates: three processes of one side with four threads each request the lock all the time, then three of the other
+// side, in turn. Each hold appends a line to a list. It is a measurement, and fails only when a side stands still.
 func rates(s *env) {
 	const rounds = 5
 	contenders := map[side][]*thread{}

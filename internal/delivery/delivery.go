@@ -69,8 +69,8 @@ func (p *Post) SendSystem(process actor.Process, pid *actor.PID, message any) {
 // until it has stopped.
 const StoppingPause = 100 * time.Millisecond
 
-// WatchAgain watches an actor that is registered though it has said that it has terminated. proto.actor says so while it
-// waits for its children to stop, and does not say when they have.
+// WatchAgain watches an actor that is registered though it has said that it has terminated. proto.actor says so while
+// it waits for its children to stop, and does not say when they have.
 func (p *Post) WatchAgain(process actor.Process, pid, watcher *actor.PID) {
 	time.AfterFunc(StoppingPause, func() { p.SendSystem(process, pid, &actor.Watch{Watcher: watcher}) })
 }

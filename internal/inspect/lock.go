@@ -69,8 +69,8 @@ type Owner struct {
 	Process Process `json:"process"`
 }
 
-// Outlasted reports whether the hold has ended, and its minimum time keeps the lock: then a 0 precedes the number in the
-// field.
+// Outlasted reports whether the hold has ended, and its minimum time keeps the lock: then a 0 precedes the number in
+// the field.
 func (o Owner) Outlasted() bool {
 	_, number, _ := strings.Cut(o.Field, ":")
 	return len(number) > 1 && number[0] == '0'

@@ -49,8 +49,8 @@ func (a expirableAdapter) Acquire(m machine.Machine, now machine.Instant, req ma
 	})
 }
 
-// newPermitID makes an id that begins with the System (see keyspace.PermitSystemOf), so that a reader knows which process
-// has the permit. The rest is random: 64 bits, which cannot be guessed.
+// newPermitID makes an id that begins with the System (see keyspace.PermitSystemOf), so that a reader knows which
+// process has the permit. The rest is random: 64 bits, which cannot be guessed.
 func (a expirableAdapter) newPermitID() (id machine.PermitID) {
 	n := copy(id[:], a.idPrefix[:])
 	_, _ = rand.Read(id[n:]) // rand.Read never fails

@@ -144,8 +144,8 @@ type Row struct {
 // of them for the other: both are locks, or both are numbers, the free permits or the count of a latch.
 func SameType(a, b messages.Kind) bool { return Of(a).IsLock() == Of(b).IsLock() }
 
-// Table has the row of each kind. The rows of the synchronizers are here; the row of a lock follows from its traits, which
-// are in package request.
+// Table has the row of each kind. The rows of the synchronizers are here; the row of a lock follows from its traits,
+// which are in package request.
 var Table = map[messages.Kind]*Row{
 	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {new: newExpirable},
 	messages.Kind_KIND_SEMAPHORE:           {Remain: []func(string) string{keyspace.WaitQueue, keyspace.WaitOrder}, new: newSemaphore},

@@ -11,8 +11,8 @@ import (
 // term, which one System never uses twice; of a permit, OfPermit.
 func Note(of, text string) string { return of + " " + text }
 
-// OfPermit names a permit, and those that were acquired together with it, in a record by the beginning of the SHA-256 of
-// what their ids have in common (see machine.PermitID), since every client that knows an id can release the permit.
+// OfPermit names a permit, and those that were acquired together with it, in a record by the beginning of the SHA-256
+// of what their ids have in common (see machine.PermitID), since every client that knows an id can release the permit.
 func OfPermit(id string) string {
 	if len(id) == 32 {
 		id = id[:16] + id[20:]

@@ -1,5 +1,6 @@
-// Package protocol translates the commands of locks, semaphores and latches to Redis: it chooses the script, its keys and
-// its arguments, and interprets the reply. Keys, fields, channels and payloads are Redisson's. Each kind has a file.
+// Package protocol translates the commands of locks, semaphores and latches to Redis: it chooses the script, its keys
+// and its arguments, and interprets the reply. Keys, fields, channels and payloads are Redisson's. Each kind has a
+// file.
 package protocol
 
 import (
@@ -92,8 +93,8 @@ func (l *Lock) Owner(term uint64) string {
 	return l.field
 }
 
-// Keeper returns the owner field that replaces the field of a term that has ended, while its key is left to expire. Its client is
-// the same, so that the process is known; it is the owner of no term.
+// Keeper returns the owner field that replaces the field of a term that has ended, while its key is left to expire. Its
+// client is the same, so that the process is known; it is the owner of no term.
 func (l *Lock) Keeper(term uint64) string {
 	return l.options.Client + ":0" + strconv.FormatUint(term, 10)
 }

@@ -109,8 +109,8 @@ func Listed(reply redisclient.Reply) (records []Record, all, next int) {
 	return records, int(reply.N[0]), int(reply.N[1])
 }
 
-// MaxRecord is the maximum size of a record in bytes; the scripts read at most one byte more. All but the notes takes at
-// most 4.5 KiB of it.
+// MaxRecord is the maximum size of a record in bytes; the scripts read at most one byte more. All but the notes takes
+// at most 4.5 KiB of it.
 const MaxRecord = 8192
 
 // readRecord reads a record with left ms of its TTL. Any client may have written it, so a record that cannot be

@@ -20,8 +20,8 @@ type WaitQueue struct {
 	OneServer bool
 }
 
-// settings returns the settings as the scripts take them: one argument, since they rarely need it. The locks of a process
-// share the text.
+// settings returns the settings as the scripts take them: one argument, since they rarely need it. The locks of a
+// process share the text.
 func (o *WaitQueue) settings() unique.Handle[string] {
 	return unique.Make(ms(o.OpenTime) + " " + digit(o.OneServer) + " " + ms(o.OpenEvery))
 }

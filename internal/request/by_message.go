@@ -184,8 +184,8 @@ func (m *ByMessage) token(drawn []int64) int64 {
 	return drawn[0]
 }
 
-// validity returns the time for which the lease is valid for its owner. If the owner or the receiver is on another node, a margin
-// is deducted, since that node's clock may run at another speed.
+// validity returns the time for which the lease is valid for its owner. If the owner or the receiver is on another
+// node, a margin is deducted, since that node's clock may run at another speed.
 func (m *ByMessage) validity(from Sender, call *Call, until machine.Instant) machine.Instant {
 	left := max(until-from.Now(), 0)
 	if from.Foreign(m.holder(call)) || from.Foreign(m.replyTo) {

@@ -15,8 +15,8 @@ type State struct {
 	Since time.Time
 }
 
-// next returns the state after a read at a time. changed reports whether the lock has other owners than before, or another
-// note.
+// next returns the state after a read at a time. changed reports whether the lock has other owners than before, or
+// another note.
 func (before *State) next(status *messages.Status, at time.Time) (after State, changed bool) {
 	after = State{status, at}
 	if len(status.Owners) <= 1 { // with several owners the time is known for one, and the others may have joined since

@@ -45,8 +45,8 @@ func (b *Board) Close(done <-chan struct{}) {
 	}
 }
 
-// At writes where an instance is. Fields that were written with a higher token are not changed: written is false then, and
-// if the token is from before Redis lost the token counter.
+// At writes where an instance is. Fields that were written with a higher token are not changed: written is false then,
+// and if the token is from before Redis lost the token counter.
 func (b *Board) At(key string, token int64, at singleton.Place, done func(written bool, err error)) {
 	b.set(key, "at", token, at.String(), 1, done)
 }

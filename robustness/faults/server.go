@@ -72,8 +72,8 @@ func (s *server) list(args ...string) ([]string, error) {
 	}), err
 }
 
-// remains returns the keys that locks have left. The record of a command is none of them: one whose request has left may
-// be carried out after the clients came to rest, and its record expires.
+// remains returns the keys that locks have left. The record of a command is none of them: one whose request has left
+// may be carried out after the clients came to rest, and its record expires.
 func (s *server) remains() ([]string, error) {
 	keys, err := s.list("KEYS", "*")
 	return slices.DeleteFunc(keys, func(key string) bool { return strings.HasPrefix(key, recordPrefix) }), err

@@ -277,9 +277,9 @@ func (w *World) Profile(dir string) error {
 	return nil
 }
 
-// Leftovers returns the keys in Redis, without the token counters, which stay, the records of commands, which expire, and
-// the records of Systems, which outlive killed clients; and the channels with subscribers, without the turn channels of
-// the Systems, which end with them.
+// Leftovers returns the keys in Redis, without the token counters, which stay, the records of commands, which expire,
+// and the records of Systems, which outlive killed clients; and the channels with subscribers, without the turn
+// channels of the Systems, which end with them.
 func (w *World) Leftovers() (keys, channels []string, err error) {
 	for _, s := range w.servers() {
 		more, err := s.remains()

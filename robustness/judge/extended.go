@@ -28,7 +28,8 @@ func (j *judge) extensions() {
 }
 
 // extendedTo is when a hold ends by its extensions: not before From, and not after To. Each begins when the lock actor
-// handles it. One that has failed may have brought the end forward, and has not put it off, unless a crash hides its outcome.
+// handles it. One that has failed may have brought the end forward, and has not put it off, unless a crash hides its
+// outcome.
 func extendedTo(r *history.Request) history.Span {
 	end := history.Span{To: never}
 	for _, e := range r.Extensions {

@@ -132,9 +132,9 @@ func (c *queueEntry) later(w history.Span) (grants []lockRequest) {
 	return grants
 }
 
-// disturbed are the spans for which nothing is promised about the order: any fault, until its consequences are certainly
-// over; the time in which a process did not run; and the start of a round, when all workers make their first request at
-// once, which on a busy machine takes longer than Join to enter the wait queue.
+// disturbed are the spans for which nothing is promised about the order: any fault, until its consequences are
+// certainly over; the time in which a process did not run; and the start of a round, when all workers make their first
+// request at once, which on a busy machine takes longer than Join to enter the wait queue.
 func (j *judge) disturbed(lock string) []history.Span {
 	spans := append(j.stalls(-1), history.Span{From: j.span.From, To: j.span.From + j.limits.Start})
 	for i := range j.faults {

@@ -10,8 +10,8 @@ import (
 
 // unserved checks that no request waits for long while it could be granted.
 //
-// That is certain while every waiting request could be granted alone, in any order: the lock is free, or all holders and
-// all waiters are readers, or enough permits are free for each.
+// That is certain while every waiting request could be granted alone, in any order: the lock is free, or all holders
+// and all waiters are readers, or enough permits are free for each.
 // A request for several locks may wait for any of them; it is not counted.
 func (j *judge) unserved(l *lock) {
 	const check = "a request that can be granted is granted"

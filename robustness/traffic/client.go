@@ -248,9 +248,9 @@ func (c *client) stop() {
 
 // watch records when the process could not run, and what its goroutines do when it runs, but answers no request. A
 // process does not run either while one of its threads stands still that runs a goroutine: the kernel gives it no
-// processor, or it awaits a page. Others may continue, but not what waits for that goroutine, which may be the guardian.
-// So the watch stops the world now and then, which takes until that thread runs; but not beside goroutines that compute,
-// where that would change how they share the processors.
+// processor, or it awaits a page. Others may continue, but not what waits for that goroutine, which may be the
+// guardian. So the watch stops the world now and then, which takes until that thread runs; but not beside goroutines
+// that compute, where that would change how they share the processors.
 func (c *client) watch(r *round) {
 	const beat, late = 10 * time.Millisecond, 30 * time.Millisecond
 	const stopEvery, standing = 5, 100 * time.Millisecond

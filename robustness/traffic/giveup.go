@@ -22,8 +22,8 @@ const (
 	Read         Kind = "giving-up-read"
 )
 
-// giveUp waits for a lock, and gives up: a request for a MultiLock, or for a write lock with readers, or of an actor that
-// dies, or of a System that is closed.
+// giveUp waits for a lock, and gives up: a request for a MultiLock, or for a write lock with readers, or of an actor
+// that dies, or of a System that is closed.
 func (w *worker) giveUp() {
 	one := func(kind Kind) history.Part { return history.Part{Lock: string(kind), Kind: "plain"} }
 	switch w.random.IntN(4) {
@@ -58,7 +58,8 @@ func (w *worker) read() {
 	}
 }
 
-// readBehindAWriter makes a writer wait for a lock that other processes read, and a reader of its own process wait behind it.
+// readBehindAWriter makes a writer wait for a lock that other processes read, and a reader of its own process wait
+// behind it.
 func (w *worker) readBehindAWriter() {
 	if w.c.reads() {
 		return

@@ -33,8 +33,8 @@ func CancelsPlan() Plan {
 	return p
 }
 
-// LingeringPlan is the traffic at locks that linger in a process without a holder, unless another one asks for them. Poll and
-// the end of the lingering come too late to help.
+// LingeringPlan is the traffic at locks that linger in a process without a holder, unless another one asks for them.
+// Poll and the end of the lingering come too late to help.
 func LingeringPlan() Plan {
 	p := Plan{Watchdog: 3 * late, Poll: late, CallTimeout: 400 * time.Millisecond, Idle: time.Second, Linger: late, GrantWithin: grantWithin}
 	for _, kind := range []Kind{Plain, Reentrant, Fenced} {

@@ -14,8 +14,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// Main runs tour, or in a process that Start has started, work. terminated ends at SIGTERM, and with the process that runs
-// the tour.
+// Main runs tour, or in a process that Start has started, work. terminated ends at SIGTERM, and with the process that
+// runs the tour.
 func Main(tour func(url string) error, work func(terminated context.Context, url, name string) error) {
 	log.SetFlags(0)
 	url := flag.String("redis", "", "`URL` of a Redis; without it, there is one inside this program")
