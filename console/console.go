@@ -8,11 +8,11 @@
 //
 // # Cost
 //
-// One goroutine refreshes the data for all viewers, and only while there are viewers. It asks the System for its locks,
-// and Redis for the records of all Systems and for the state of at most 100 locks. The data is used for an interval, so
-// further viewers do not cost Redis anything. Each page is written once for all viewers with the same query. A lock
-// that the System does not use can be looked up by its name, and is shown only to the viewers that look it up;
-// WithFleet lists all locks.
+// One goroutine refreshes the data for all viewers, at most 100, and only while there are viewers. It asks the System
+// for its locks, and Redis for the records of all Systems and for the state of at most 100 locks. The data is used for
+// an interval, so further viewers do not cost Redis anything. Each page is written once for all viewers with the same
+// query. A lock that the System does not use can be looked up by its name, and is shown only to the viewers that look
+// it up; WithFleet lists all locks.
 //
 // # Access
 //

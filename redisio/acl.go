@@ -34,8 +34,9 @@ const SentinelRules = "+ping +sentinel|get-master-addr-by-name +sentinel|master 
 // replicaRules are the ACL rules for clients that wait for replicas.
 const replicaRules = "+wait"
 
-// Rights has the commands and keys that the ACL user of a client needs for a kind of lock.
+// Rights has the commands, keys and channels that the ACL user of a client needs for a kind of lock.
 type Rights struct {
+	// Kind names the kind, such as "fair" or "MultiLock"; "all kinds" for the last of ACL.
 	Kind           string
 	scripts        []*scripts.Script
 	keys, channels []derived // besides the key of the lock's name
@@ -140,8 +141,8 @@ func (r Rights) and(other Rights) Rights {
 	}
 }
 
-// Rules returns the ACL rules for locks whose names begin with keyPrefix, for a user that has no other
-// rights.
+// Rules returns the ACL rules for locks whose names begin with keyPrefix, for a user that has no other rights. With
+// Config.Replicas the user also needs +wait.
 func (r Rights) Rules(on Topology, keyPrefix string) string {
 	commands := slices.Concat(clientCommands[OneServer], clientCommands[on])
 	for _, s := range r.scripts {

@@ -46,10 +46,11 @@ const helloTimeout = 2 * time.Second
 //	tls_server_name                       the name in the certificates of the servers. Default: the
 //	                                      host in the server's address, or in an address of the URL
 //
-// Any other option is refused. The client has the settings that Lockkeeper needs: no retries and
-// no client-side cache. The caller closes it.
+// Any other option is refused. The client has the settings that Lockkeeper needs: no retries and no client-side cache.
+// The caller closes it. A server that does not answer is given up after a few seconds.
 //
-// The error never contains the URL, which may contain a password.
+// The error wraps an [Error], unless the URL or a TLS file cannot be used. It never contains the URL, which may contain
+// a password.
 func Connect(redisURL string) (rueidis.Client, error) {
 	options, err := Options(redisURL)
 	if err != nil {
