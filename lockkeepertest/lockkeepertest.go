@@ -33,7 +33,7 @@ import (
 // limit bounds the waits of this package.
 const limit = 30 * time.Second
 
-// Redis is an embedded Redis. Its methods may be called from any goroutine.
+// Redis is an embedded Redis. Its methods may be called from any goroutine, but Open and OpenIn only from the test's.
 type Redis struct {
 	server *miniredis.Miniredis
 
@@ -98,7 +98,8 @@ func (r *Redis) OpenIn(t testing.TB, actors *actor.ActorSystem, config lockkeepe
 	case actors == nil:
 		t.Fatal("lockkeepertest: the actor system is nil")
 	}
-	client, err := lockkeeper.ConnectLater(r.URL()) // Connect would mistake the server for a cluster, since it supports CLUSTER SLOTS
+	// Connect would mistake the server for a cluster, since it supports CLUSTER SLOTS.
+	client, err := lockkeeper.ConnectLater(r.URL())
 	if err != nil {
 		t.Fatalf("lockkeepertest: %v", err)
 	}
