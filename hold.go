@@ -346,7 +346,8 @@ func (h *Hold) Release(ctx context.Context) error {
 	var err error
 	switch {
 	case !answered:
-		err = notReleased(&Error{Op: op, Lock: h.lock.Name(), Err: context.Cause(ctx)}) // even if the cause wraps ErrLost or ErrNotHeld
+		// It is ErrNotReleased even if the cause wraps ErrLost or ErrNotHeld.
+		err = notReleased(&Error{Op: op, Lock: h.lock.Name(), Err: context.Cause(ctx)})
 	case out.Reason == 0:
 		call.FreeRelease() // else what has refused it may still look at it: the actor is not the only one that refuses
 	default:

@@ -144,7 +144,8 @@ func New(client rueidis.Client, cfg Config) (*Directory, error) {
 	if cfg.Locks.Poll == 0 {
 		cfg.Locks.Poll = time.Second
 	}
-	cfg.Locks.Linger = min(cfg.Locks.Linger, 0) // other processes must see at once that a member leaves; New refuses a negative Linger
+	// Other processes must see at once that a member leaves; New refuses a negative Linger.
+	cfg.Locks.Linger = min(cfg.Locks.Linger, 0)
 	if cfg.Drain == 0 {
 		cfg.Drain = cfg.Locks.Watchdog / 6
 	}
@@ -223,7 +224,9 @@ func (d *Directory) Leave(ctx context.Context) error {
 		return fmt.Errorf("lockkeeper: grains: not all grains have stopped: %w", context.Cause(ctx))
 	}
 	if d.activator != nil {
-		select { // until other processes have seen that this member has left: a message to a PID that they remember is refused, not lost
+		// It waits until other processes have seen that this member has left: a message to a PID that they remember is
+		// refused, not lost.
+		select {
 		case <-time.After(d.cfg.Locks.Poll + d.cfg.Locks.Poll/2):
 		case <-d.ctx.Done(): // the Directory has left before
 		case <-ctx.Done():

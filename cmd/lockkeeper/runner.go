@@ -51,7 +51,8 @@ func (r *runner) run() int {
 	unread := make(chan os.Signal, 1)
 	signal.Notify(unread, syscall.SIGPIPE)
 	defer signal.Stop(unread)
-	signal.Ignore(syscall.SIGTTOU) // SIGTTOU would stop lockkeeper, and so the renewals, when it writes in the background of a terminal
+	// SIGTTOU would stop lockkeeper, and so the renewals, when it writes in the background of a terminal.
+	signal.Ignore(syscall.SIGTTOU)
 	r.messages = newMessages(r.stderr)
 	defer r.messages.end()
 	r.say = log.New(sayWriter{environment{stderr: r.messages}}, "", 0)

@@ -44,7 +44,8 @@ func printVersion(args []string, env environment) int {
 		version = info.Main.Version
 	}
 	if o.json {
-		_ = json.NewEncoder(env.stdout).Encode(map[string]string{"version": version, "go": runtime.Version()}) // dispatch reports an error
+		// dispatch reports an error.
+		_ = json.NewEncoder(env.stdout).Encode(map[string]string{"version": version, "go": runtime.Version()})
 		return 0
 	}
 	fmt.Fprintf(env.stdout, "lockkeeper %s %s\n", version, runtime.Version())

@@ -13,7 +13,8 @@ func New() Clock { return direct{start: boot()} }
 func boot() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC_RAW, &ts); err != nil {
-		panic("boottime: clock_gettime(CLOCK_MONOTONIC_RAW): " + err.Error()) // the only possible error is an unknown clock id
+		// The only possible error is an unknown clock id.
+		panic("boottime: clock_gettime(CLOCK_MONOTONIC_RAW): " + err.Error())
 	}
 	return time.Duration(ts.Nano())
 }

@@ -123,7 +123,8 @@ func (p *pool) submit(c Call) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		go c.To.Replied(c.Seq, Reply{Format: c.Format, Err: errClosed}) // not c.reply, for which c would have to be on the heap
+		// Not c.reply, for which c would have to be on the heap.
+		go c.To.Replied(c.Seq, Reply{Format: c.Format, Err: errClosed})
 		return
 	}
 	p.pending++

@@ -248,7 +248,8 @@ func (s *Subscriptions) serve(connection *conn) (left string, err error) {
 		case wanted && giveUp == nil:
 			timer.Reset(time.Until(at))
 		case stale && !urgent:
-			giveUp() // the replacement may take long. An urgent replacement is not cancelled, since each may leave a dial in progress
+			// The replacement may take long. An urgent replacement is not cancelled, since each may leave a dial in progress.
+			giveUp()
 			timer.Stop()
 		default:
 			timer.Stop()
