@@ -167,9 +167,10 @@ const (
 	Reason_REASON_UNSPECIFIED Reason = 0
 	// The request is not valid; the detail says what is allowed.
 	Reason_REASON_INVALID Reason = 1
-	// Another owner holds the lock or waits for it, and the request does not wait.
+	// Another owner holds the lock or waits for it, too few permits are free, or the latch is closed; and the request
+	// does not wait.
 	Reason_REASON_HELD Reason = 2
-	// The wait ended before the lock became free.
+	// The wait ended before the request was granted.
 	Reason_REASON_TIMED_OUT Reason = 3
 	// A Cancel withdrew the request, or its owner, which is not its sender, has died.
 	Reason_REASON_CANCELLED Reason = 4
@@ -459,8 +460,8 @@ type Acquire struct {
 	// Chosen by the requester, to tell the answers to its requests apart: each answer has the correlation_id of its
 	// request, and LeaseLost and LeaseAtRisk the correlation_id of the first Acquire of the hold.
 	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
-	// A text that others see with the hold, at most 256 bytes of UTF-8; see Status.note. A re-entry joins the hold, and its
-	// note is not shown.
+	// A text that others see with the hold, at most 256 bytes of UTF-8; see Status.note. A re-entry joins the hold, and
+	// its note is not shown.
 	Note string `protobuf:"bytes,33,opt,name=note,proto3" json:"note,omitempty"`
 	// For KIND_EXPIRABLE_SEMAPHORE: how many permits are wanted, all or none, at most 1000; 0 is one.
 	Permits       int32 `protobuf:"varint,34,opt,name=permits,proto3" json:"permits,omitempty"`
@@ -709,7 +710,7 @@ type NotAcquired struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Lock   *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	Reason Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=lockkeeper.v1.Reason" json:"reason,omitempty"`
-	// The rest of the current holder's lease, as Redis reported it; absent if not known.
+	// The rest of the current holder's lease; absent if not known.
 	Ttl *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// A description of the reason.
 	Detail        string `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
@@ -1006,8 +1007,8 @@ func (x *NotReleased) GetCorrelationId() string {
 }
 
 // Extend gives a hold another lease, which begins when the system handles the message. Answered by Extended or Failed.
-// A shorter lease counts before it is sent to Redis, and may count although the answer is Failed with REASON_UNAVAILABLE,
-// REASON_NOT_REPLICATED or REASON_REJECTED. After any other reason the lease is unchanged.
+// A shorter lease counts before it is sent to Redis, and may count although the answer is Failed with
+// REASON_UNAVAILABLE, REASON_NOT_REPLICATED or REASON_REJECTED. After any other reason the lease is unchanged.
 type Extend struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -1016,9 +1017,9 @@ type Extend struct {
 	// Instead of hold_id: extends the hold of this owner. With neither, the sender is the owner. An owner on another node
 	// must name the hold_id.
 	Owner *actor.PID `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
-	// A fixed lease, at least 10 ms. It must end within the max_hold of the hold, and not before its at_least. Absent: the
-	// watchdog renews the lease until the release, or for the max_hold. A hold without an owner, or with one on another
-	// node, must have a lease; see Acquire.
+	// A fixed lease, at least 10 ms. It must end within the max_hold of the hold, and not before its at_least. Absent:
+	// the watchdog renews the lease until the release, or for the max_hold. A hold without an owner, or with one on
+	// another node, must have a lease unless it has a max_hold; see Acquire.
 	Lease         *durationpb.Duration `protobuf:"bytes,4,opt,name=lease,proto3" json:"lease,omitempty"`
 	CorrelationId string               `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1708,14 +1709,16 @@ func (x *Inspect) GetCorrelationId() string {
 }
 
 type Status struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Lock   *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	Locked bool                   `protobuf:"varint,2,opt,name=locked,proto3" json:"locked,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
+	// Whether the lock is held, or lingers in a process.
+	Locked bool `protobuf:"varint,2,opt,name=locked,proto3" json:"locked,omitempty"`
 	// Whether this system holds the lock.
 	HeldHere bool `protobuf:"varint,3,opt,name=held_here,json=heldHere,proto3" json:"held_here,omitempty"`
 	// The owner field in Redis, "<client uuid>:<number>"; of a shared lock, any one of them.
-	Holder    string `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
-	HoldCount int64  `protobuf:"varint,5,opt,name=hold_count,json=holdCount,proto3" json:"hold_count,omitempty"`
+	Holder string `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
+	// The hold count of the holder.
+	HoldCount int64 `protobuf:"varint,5,opt,name=hold_count,json=holdCount,proto3" json:"hold_count,omitempty"`
 	// The rest of the lease in Redis; absent if the lock is free, or its key has no TTL.
 	Ttl *durationpb.Duration `protobuf:"bytes,6,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// How many requests wait in this system.
@@ -1750,8 +1753,8 @@ type Status struct {
 	HolderWaiters *int64               `protobuf:"varint,19,opt,name=holder_waiters,json=holderWaiters,proto3,oneof" json:"holder_waiters,omitempty"`
 	HeldAtLeast   *durationpb.Duration `protobuf:"bytes,20,opt,name=held_at_least,json=heldAtLeast,proto3" json:"held_at_least,omitempty"`
 	CorrelationId string               `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
-	// Acquire.note of the holder; of several holders in one system, of the first with a note. For another process the note
-	// comes from its record, a moment after the grant. Empty if there is no note, or if it is not known.
+	// Acquire.note of the holder; of several holders in one system, of the first with a note. For another process the
+	// note comes from its record, a moment after the grant. Empty if there is no note, or if it is not known.
 	Note          string `protobuf:"bytes,33,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
