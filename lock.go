@@ -13,8 +13,8 @@ import (
 )
 
 // Lock is a lock of any kind; all are reentrant. It is shared with all Lockkeeper systems and Redisson clients that use
-// the same name and kind on the same Redis. A Lock is only a name with methods: make as many as needed, and use them
-// from any goroutine.
+// the same name and kind on the same Redis. It is only a name with methods: make as many as needed, and use them from
+// any goroutine.
 type Lock struct {
 	runtime *actors.Runtime
 	kind    messages.Kind
@@ -199,7 +199,8 @@ func (l *Lock) ForceRelease(ctx context.Context, owners ...string) (wasHeld bool
 
 // Status is the state of a lock at one moment.
 type Status struct {
-	// Locked reports whether the lock is held, or lingers in a process (Config.Linger).
+	// Locked reports whether the lock is held, is kept for a minimum time (WithAtLeast), or lingers in a process
+	// (Config.Linger).
 	Locked bool
 	// HeldHere reports whether this System holds the lock.
 	HeldHere bool

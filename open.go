@@ -88,9 +88,9 @@ func WithClientOption(f func(o *rueidis.ClientOption)) OpenOption {
 //
 // ctx bounds the time to connect; it need not end, since a server that does not answer is given up after a few seconds.
 // The error is ErrInvalid if the URL or an option is wrong, for instance if the URL names Sentinels and lacks
-// master_set. The error is ErrUnavailable if Redis does not answer, the file of option password_file cannot be read, or
-// ctx ends; trying again may help. The error is ErrRejected if Redis refuses the client, if one side does not accept
-// the TLS certificate of the other, or if a server of a cluster refuses to list the other servers.
+// master_set. It is ErrUnavailable if Redis does not answer, the file of option password_file cannot be read, or ctx
+// ends; trying again may help. It is ErrRejected if Redis refuses the client, if one side does not accept the TLS
+// certificate of the other, or if a server of a cluster refuses to list the other servers.
 func Open(ctx context.Context, url string, options ...OpenOption) (*System, error) {
 	const op = "open"
 	if ctx == nil {

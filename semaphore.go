@@ -11,10 +11,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Semaphore is a number of permits, Redisson's RSemaphore. If the permits of a dead process must
-// come back, use an ExpirableSemaphore. A Semaphore is shared with all Lockkeeper systems and
-// Redisson clients that use the same name on the same Redis. A Semaphore is only a name with methods:
-// make as many as needed, and use them from any goroutine.
+// Semaphore is a number of permits, Redisson's RSemaphore. If the permits of a dead process must come back, use an
+// ExpirableSemaphore. A Semaphore is shared with all Lockkeeper systems and Redisson clients that use the same name on
+// the same Redis. It is only a name with methods: make as many as needed, and use them from any goroutine.
 //
 // A process must set the number of permits, with TrySetPermits or AddPermits. Until then, and after Redis
 // has lost its data, Acquire and TryAcquire fail with ErrNoPermits even if they would wait. The System does

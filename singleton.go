@@ -83,12 +83,12 @@ func defaultDrain(c *machine.Config) time.Duration {
 // once, and in order. The messages must be protobuf messages. The instance sees their senders and headers, and answers
 // directly.
 //
-// While there is no instance, or while 64 messages are not begun, up to 1,000 messages wait, each for at most 10 s or
-// the time of [WithWait], which must be positive. The wait begins anew at a hand-over. A message that is not handled is
-// refused. So is a message whose outcome is not known, because the process of the instance was killed or is cut off.
-// When the proxy stops, it refuses the messages that it has. The sender of a message that is refused is answered with
-// [actor.DeadLetterResponse]; if there is no sender, the proxy publishes an [actor.DeadLetterEvent]. Between processes
-// an answer may be lost: a sender that needs an answer must bound its wait.
+// While there is no instance, or while 64 messages or 1 MiB are not begun, up to 1,000 messages wait, each for at most
+// 10 s or the time of [WithWait], which must be positive. The wait begins anew at a hand-over. A message that is not
+// handled is refused. So is a message whose outcome is not known, because the process of the instance was killed or is
+// cut off. When the proxy stops, it refuses the messages that it has. The sender of a refused message is answered with
+// [actor.DeadLetterResponse]; without a sender, the proxy publishes an [actor.DeadLetterEvent]. Between processes an
+// answer may be lost: a sender that needs one must bound its wait.
 //
 // A process needs one proxy for each singleton that it sends to: the messages of one proxy are in order. A proxy
 // without messages costs nothing.

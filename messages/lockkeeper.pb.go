@@ -1711,7 +1711,7 @@ func (x *Inspect) GetCorrelationId() string {
 type Status struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	// Whether the lock is held, or lingers in a process.
+	// Whether the lock is held, is kept for a minimum time, or lingers in a process.
 	Locked bool `protobuf:"varint,2,opt,name=locked,proto3" json:"locked,omitempty"`
 	// Whether this system holds the lock.
 	HeldHere bool `protobuf:"varint,3,opt,name=held_here,json=heldHere,proto3" json:"held_here,omitempty"`
