@@ -65,7 +65,8 @@ func (t *tokens) toDraw(requests int) int64 {
 	return min(max(int64(requests), needed+needed/2), maxTokens)
 }
 
-// keep keeps those of n drawn tokens that are higher than all that the lock has had.
+// keep takes n new tokens, of which drawn has the last one of each counter. It drops tokens that are not higher than
+// all that the lock has had.
 func (t *tokens) keep(n int64, drawn []int64) {
 	if len(drawn) != int(t.counters) || t.counters == 0 {
 		return
