@@ -3,7 +3,7 @@ package lock
 import "slices"
 
 // tokens are the fencing tokens of a lock. Redis gives them to a term in blocks, one of each counter, so a local hand-off
-// needs no command. Tokens of other processes are higher than those of the blocks only when the term is over.
+// needs no command. Tokens of other processes are higher only when the term is over.
 type tokens struct {
 	// highest are the highest tokens that the lock has had, one per counter.
 	highest []int64
