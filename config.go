@@ -98,13 +98,13 @@ type Config struct {
 	// processes can report which process holds a lock; see Process. At most 256 bytes of UTF-8.
 	// Default: the name of the program's file. The record also has the host name and the process id.
 	Application string
-	// Anonymous keeps no record. This saves a script every 5 s, or with a Watchdog above 30 s every sixth of Watchdog,
-	// and at least once a minute.
+	// Anonymous keeps no record. This saves a script every 5 s; with a Watchdog above 30 s, every sixth of Watchdog, but
+	// at least once a minute.
 	Anonymous bool
 	// Logger receives what needs an operator's attention. Default: the logger of the actor system, and for Open without
 	// WithActorSystem none. The logger's handler runs on a separate goroutine and may block or panic. Up to 1024
-	// records wait for the handler; further records are dropped, and a record reports how many. Close waits for the
-	// handler for at most a second.
+	// records wait for it; further ones are dropped, and a record reports how many. Close waits for the handler for at
+	// most a second, and for a System of Open two.
 	Logger *slog.Logger
 	// LongWait is the time after which a request that waits causes a warning, which names the current holder. The
 	// warning is repeated each time the duration has doubled. Only the first request that waits for a lock causes
