@@ -175,9 +175,8 @@ func WithTrace(ctx context.Context, message any) any {
 	return request.WithTrace(ctx, message)
 }
 
-// TraceOf returns a context with the span of the message that the actor is handling. If [Config] has a
-// Tracer, the answers to Acquire and Release, and LeaseAtRisk and LeaseLost, carry the span of the request.
-// The context never ends.
+// TraceOf returns a context with the span of the message that the actor is handling. If [Config] has a Tracer, the
+// answer to a request, LeaseAtRisk and LeaseLost carry the span of the request. The context never ends.
 func TraceOf(ctx actor.Context) context.Context {
 	if ctx == nil {
 		return context.Background()

@@ -101,10 +101,9 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 	return err
 }
 
-// Release releases n permits, which another client may have acquired. If the semaphore does not exist, Release fails
-// with ErrNoPermits: Redis has lost the semaphore of those permits. After ErrUnavailable, or if ctx ends, do not
-// release the permits again: the System keeps trying in the background. After any other error the permits were not
-// released.
+// Release releases n permits, which another client may have acquired. If the semaphore does not exist, since it was
+// deleted or Redis has lost it, Release fails with ErrNoPermits. After ErrUnavailable, or if ctx ends, do not release
+// the permits again: the System keeps trying in the background. After any other error they were not released.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
 	_, err := s.ask(ctx, "release permits of", request.NewCountCall(request.OpRelease, int64(n)))
 	return err

@@ -179,7 +179,7 @@ func From(system *actor.ActorSystem) *System {
 }
 
 // Guardian returns the address for the requests of package messages. After Close, and for a nil System, a request
-// becomes a dead letter, and proto.actor answers its sender with a DeadLetterResponse; unless another System in the
+// becomes a dead letter, and proto.actor answers its sender with a DeadLetterResponse, unless another System in the
 // actor system has the name by then.
 func (s *System) Guardian() *actor.PID {
 	if s.inner() == nil {
