@@ -1,6 +1,7 @@
 package scripts_test
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -8,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
@@ -64,5 +69,68 @@ func TestFastPaths_ReadEntriesAsParseEntryDoes(t *testing.T) {
 	}
 	for i := range entry {
 		try(strings.Join(entry[:i], " "))
+	}
+}
+
+// usual are scripts that fail where their fast path leaves a case to the wait queue.
+var usual = map[*scripts.Script]*scripts.Script{
+	scripts.Acquire: with(scripts.Acquire, "queue_was_empty = admit(", "queue_was_empty = error("),
+	scripts.Release: with(scripts.Release, "local queue = wait_queue(", "local queue = error("),
+}
+
+// What package protocol writes as an entry is read by parse_entry, and by each fast path that is for such an entry.
+func TestFastPaths_ReadTheEntriesOfClients(t *testing.T) {
+	d := onRedis(t)
+	for of, s := range usual {
+		d.must(t, "SCRIPT", "LOAD", s.Source)
+		d.must(t, "SCRIPT", "LOAD", full[of].Source)
+	}
+	const usualTTL = 20 * time.Second
+	for name, e := range map[string]lock.Entry{
+		"listens":             {Term: 3, TTL: usualTTL, Listens: true},
+		"does not listen":     {Term: 3, TTL: usualTTL},
+		"reads, with tokens":  {Term: 3, TTL: usualTTL, Mode: machine.Shared, Tokens: 12, Listens: true},
+		"longest":             {Term: math.MaxUint64, TTL: time.Duration(scripts.MaxEntryTTL) * time.Millisecond, Listens: true},
+		"most tokens":         {Term: 3, TTL: usualTTL, Tokens: math.MaxUint32, Listens: true},
+		"reserves":            {Term: 3, TTL: usualTTL, Reserves: true, Listens: true},
+		"reserves and waited": {Term: 3, TTL: usualTTL, Reserves: true, Waited: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key := redistest.Name(t)
+			d.put(t, key, "v:2=1 60000", time.Now())
+			run := func(s *scripts.Script, client string, c lock.Command) string {
+				settings := protocol.WaitQueue{OpenTime: time.Second, OneServer: true}
+				of := protocol.New(forms.Plain, key, &protocol.Options{Client: longOf(client), WaitQueue: settings})
+				c.Count, c.Lease = 1, time.Minute
+				if c.Kind == lock.Release {
+					c.Count = 0
+				}
+				call := of.Call(&c, time.Time{})
+				return d.run(t, s, call.Keys, call.Args)
+			}
+			try := func(s *scripts.Script, seq uint64) {
+				t.Helper()
+				c := lock.Command{Kind: lock.Acquire, Term: e.Term, Seq: seq, Entry: e}
+				if reply := run(s, "u", c); !strings.HasPrefix(reply, "[") {
+					t.Errorf("the try %d replies %s, want a refusal", seq, reply)
+				}
+				words := strings.Fields(d.do(t, "HGET", names(key).Replace("WAITQUEUE"), "u"))
+				if len(words) < 8 || words[3] != strconv.FormatUint(e.Term, 10) || words[4] != strconv.FormatUint(seq, 10) {
+					t.Errorf("the try %d leaves the entry %q", seq, words)
+				}
+			}
+			try(full[scripts.Acquire], math.MaxUint64-1)
+			if e.Reserves {
+				return
+			}
+			try(usual[scripts.Acquire], math.MaxUint64)
+			if e.Mode == machine.Exclusive && e.Tokens == 0 && e.Listens {
+				run(usual[scripts.Release], "v", lock.Command{Kind: lock.Release, Term: 2})
+				want := "[u:" + strconv.FormatUint(e.Term, 10) + " 1]"
+				if got := d.do(t, "EVAL", "return redis.call('HGETALL', KEYS[1])", "1", key); got != want {
+					t.Errorf("after the release the lock is %s, want %s", got, want)
+				}
+			}
+		})
 	}
 }

@@ -53,9 +53,10 @@ if freed and not foreign and size > 0 then
     -- and if all clients listen, the first of them is in the middle.
     local client = redis.call('ZCARD', order) == 2 * size and redis.call('ZRANGE', order, size, size)[1]
     local found = client and redis.call('HMGET', queue_key, client, (string.match(owner, '^[^:]*'))) or {}
-    local seen, ttl, term, seq = string.match(found[1] or '', '^%d+ (%d+) (%d+) (%d+) (%d+) 0 0 1$')
+    local _, seen, ttl, term, seq, mode, tokens, listens = string.match(found[1] or '', STORED_ENTRY)
     local open_time, every = string.match(settings, '^(%d+) 1 (%d+)$')
-    if not seen or #client ~= 36 or #ttl > 13 or tonumber(ttl) > MAX_ENTRY_TTL
+    if not seen or mode ~= '0' or tokens ~= '0' or listens ~= '1'
+      or #client ~= 36 or #ttl > 13 or tonumber(ttl) > MAX_ENTRY_TTL
       or not open_time or found[2] then -- the client's own entry has to go too
       return false
     end

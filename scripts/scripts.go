@@ -88,8 +88,8 @@ var constants = []constant{
 	{"MAX_QUEUE_FIELDS", maxQueueFields}, {"MAX_ENTRY_TTL", MaxEntryTTL},
 }
 
-// texts are names for texts in the scripts: what the keys or channels of all locks have in common. The text replaces the
-// name, which costs nothing in Redis.
+// texts are names for texts in the scripts: what the keys or channels of all locks have in common, and the patterns of
+// entries. The text replaces the name, which costs nothing in Redis.
 var texts = [][2]string{
 	{"TURN_CHANNEL", keyspace.TurnChannel("")},
 	{"ASKED", strings.TrimPrefix(keyspace.AskedChannel(""), keyspace.TurnChannel(""))},
@@ -98,7 +98,14 @@ var texts = [][2]string{
 	{"LOCK_CHANNEL", beforeName(keyspace.Channel)},
 	{"READ_WRITE_CHANNEL", beforeName(keyspace.ReadWriteChannel)},
 	{"READ_LEASE_KEY", keyspace.ReadLease},
+	{"ADDED_ENTRY", "^" + entry + "$"},
+	{"STORED_ENTRY", "^(%d+) (%d+) " + entry + "$"},
+	{"ANY_ENTRY", "^((%d+) (%d+) " + entry + ") ?([-%d]*)$"},
 }
+
+// entry is the pattern of what a client says in its entry of a wait queue. An ADDED_ENTRY of an ARGV, and a STORED_ENTRY
+// of the queue, reserve no lock; ANY_ENTRY is stored, and may. See common/wait_queue_entries.lua.
+const entry = "(%d+) (%d+) (%d+) ([01]) (%d+) ([01])"
 
 // beforeName returns the beginning of a key or channel of a lock, up to the colon before the lock's name.
 func beforeName(of func(name string) string) string {

@@ -9,7 +9,7 @@
 --
 -- Returns for how many ms the lock is held, and the holder; nil if the entry was not confirmed.
 local function confirm_entry(hash, owner, count, key, entry)
-  local ttl, term, listens = string.match(entry, '^(%d+) (%d+) %d+ [01] %d+ ([01])$')
+  local ttl, term, _, _, _, listens = string.match(entry, ADDED_ENTRY)
   local ok, lasts, holder = pcall(function()
     local holders = ttl and count == '1' and redis.call('HRANDFIELD', hash, 2) or {}
     if not holders[1] or holders[1] == owner then
@@ -17,8 +17,7 @@ local function confirm_entry(hash, owner, count, key, entry)
     end
     local client = string.match(owner, '^[^:]*')
     local found = redis.call('HMGET', key, client, 'open')
-    local arrived, seen, lasted, old_term =
-      string.match(found[1] or '', '^(%d+) (%d+) (%d+) (%d+) %d+ [01] %d+ [01]$')
+    local arrived, seen, lasted, old_term = string.match(found[1] or '', STORED_ENTRY)
     if not arrived or found[2] or tonumber(old_term) > tonumber(term) then
       return nil
     end

@@ -36,8 +36,8 @@
 -- Foreign clients are those that cannot get a transfer: clients without an entry, such as Redisson's, and
 -- clients whose entry does not listen. Any other field or value is garbage, and is removed.
 --
--- An entry in the ARGV of a script is "<ttl> <term> <seq> <mode> <tokens> <listens>", with " r" after
--- it if it reserves the lock, and "" for none. After the "r" is for how many µs the client has waited for
+-- An entry in the ARGV of a script is "<ttl> <term> <seq> <mode> <tokens> <listens>" (scripts.go has its pattern), with " r"
+-- after it if it reserves the lock, and "" for none. After the "r" is for how many µs the client has waited for
 -- several locks that no single script takes; see add_since. The settings are "<open time> <one server> <period>": for how
 -- many ms a lock is left to foreign clients; "1" if there is one server, no cluster, so that it knows all subscribers; and
 -- every how many ms a lock is left to foreign clients that are not seen (0: never). Clients may differ in
@@ -69,8 +69,7 @@ end
 
 -- Returns the entry of a client, nil if the text is not one, or is over.
 local function parse_entry(client, text, now)
-  local core, arrived, seen, ttl, term, seq, mode, tokens, listens, reserved =
-    string.match(text, '^((%d+) (%d+) (%d+) (%d+) (%d+) ([01]) (%d+) ([01])) ?([-%d]*)$')
+  local core, arrived, seen, ttl, term, seq, mode, tokens, listens, reserved = string.match(text, ANY_ENTRY)
   if not (core and string.find(client, CLIENT) and not string.find(client, '%u')
     and #arrived <= 17 and tonumber(arrived) < HALF and #seen <= 17 and #ttl <= 13 and tonumber(ttl) <= MAX_ENTRY_TTL
     and #term <= 20 and #seq <= 20 and #tokens <= 10 and (reserved == '' or reserved == '-' or has_digits(reserved, 17)))
