@@ -68,12 +68,8 @@ end
 local function open(lock, must)
   local size = not lock.queue and lock.kind ~= 'fair' and size_of(lock.key)
   if size and (must or size > 0) then
-    local give, counter = give_to(lock.hash, lock.prefix), ''
-    if lock.kind == 'plain' or lock.kind == 'fenced' then
-      counter = lock.prefix
-      give = give_plain(lock.hash)
-    end
-    lock.queue = wait_queue(size, lock.key, settings, lock.hash, owner, counter, give)
+    local of_kind = (lock.kind == 'plain' or lock.kind == 'fenced') and plain_lock or read_write_lock
+    lock.queue = wait_queue(size, lock.key, settings, of_kind(lock.hash, lock.prefix), owner)
     lock.queue.add_since(entry_for(lock.kind, entry))
   end
   return lock.queue

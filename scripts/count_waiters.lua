@@ -15,7 +15,7 @@
 
 local hash = KEYS[1]
 local client, queue_key, settings, prefix = unpack(ARGV)
-local queue = wait_queue(size_of(queue_key), queue_key, settings, hash, client, '', give_to(hash, prefix))
+local queue = wait_queue(size_of(queue_key), queue_key, settings, read_write_lock(hash, prefix), client)
 local waiting, foreign = queue.others()
 if waiting > 0 and value_of(hash, 'mode') == 'read' and queue.transfer_unblocked() then
   waiting, foreign = queue.others()

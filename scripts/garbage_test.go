@@ -155,6 +155,19 @@ func TestFairQueue_RefusesGarbage(t *testing.T) {
 	}
 }
 
+// A plain lock without a token counter keeps its channel, and is not taken for a read/write lock, which has none.
+func TestWaitQueue_NeedsNoTokenCounter(t *testing.T) {
+	d := onRedis(t)
+	lock := redistest.Name(t)
+	d.put(t, lock, ">v=2.7+reserves@-3 seen@-1 >15000", time.Now())
+	keys, args := call(scripts.Yield, lock, "")
+	args[slices.Index(args, names(lock).Replace("TOKENS"))] = ""
+	d.run(t, scripts.Yield, keys, args)
+	if got := d.published(t, lock); got != "0" {
+		t.Errorf("published %q, want %q, which goes to the channel of a plain lock", got, "0")
+	}
+}
+
 // A place that was lost is made anew when the process confirms its entry: without it, all others would be served first.
 func TestWaitQueue_MakesALostPlaceAnew(t *testing.T) {
 	d := onRedis(t)

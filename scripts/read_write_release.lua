@@ -34,7 +34,7 @@ if here and size and (size > 0 or heard and heard > 0) then
     if heard and foreign_subscribers(queue_key, channel) == 0 then
       return false
     end
-    local queue = wait_queue(size, queue_key, settings, hash, owner, '', give_to(hash, prefix))
+    local queue = wait_queue(size, queue_key, settings, read_write_lock(hash, prefix), owner)
     if ours then
       queue.leave()
     else

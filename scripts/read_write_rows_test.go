@@ -35,6 +35,10 @@ var readWriteTables = []table{
 			after:  "mode=write v:2:write=1 20000, >w=8.8+reads+listens@-3 seen@-1 >15000",
 		},
 		{
+			name: "the next writes, and wants tokens", reply: "0", again: "-1", published: "v>2.7.0",
+			before: "mode=read u:1=1 30000, u:1#1 30000, >v=2.7+tokens3+listens@-4 seen@-1 >15000", after: "mode=write v:2:write=1 20000",
+		},
+		{
 			name: "the next read", reply: "0", again: "-1", published: "v>2.7.0 w>8.8.0",
 			before: "mode=write u:1:write=1 30000, >v=2.7+reads+listens@-4 seen@-1 >w=8.8+reads+listens@-3 seen@-1 >15000",
 			after:  "mode=read v:2=1 w:8=1 20000, v:2#1 20000, w:8#1 20000",

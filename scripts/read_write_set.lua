@@ -60,7 +60,7 @@ local queue
 if not releases or writing and writes == 0 then
   local size = size_of(queue_key, not granted and owner, entry)
   if size and (size > 0 or not granted and entry ~= '') then
-    queue = wait_queue(size, queue_key, settings, hash, owner, '', give_to(hash, prefix))
+    queue = wait_queue(size, queue_key, settings, read_write_lock(hash, prefix), owner)
     if not ours then
       granted, rest = queue.claim(free, joins, notified, entry)
       free = free and redis.call('EXISTS', hash) == 0

@@ -26,7 +26,7 @@ local hash = KEYS[1]
 local owner, lease, forced, prefix, channel, queue_key, settings, entry = unpack(ARGV)
 forced = forced == '1'
 local held = redis.call('HMGET', hash, owner, owner .. ':write')
-local queue = wait_queue(size_of(queue_key), queue_key, settings, hash, owner, '', give_to(hash, prefix))
+local queue = wait_queue(size_of(queue_key), queue_key, settings, read_write_lock(hash, prefix), owner)
 if not held[1] and not held[2] then
   queue.withdraw(value_of(hash, 'mode') == 'read')
   return {ABSENT, 0}

@@ -93,7 +93,7 @@ if count == '0' then
   local ok, transferred = true, false
   if size > 0 or heard then
     ok, transferred = pcall(function()
-      local queue = wait_queue(size, queue_key, settings, hash, owner, counter, give_plain(hash))
+      local queue = wait_queue(size, queue_key, settings, plain_lock(hash, counter), owner)
       if not freed then
         return queue.withdraw()
       end

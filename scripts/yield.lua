@@ -24,7 +24,7 @@
 local hash = KEYS[1]
 local owner, lease, forced, channel, queue_key, settings, counter, entry = unpack(ARGV)
 forced = forced == '1'
-local queue = wait_queue(size_of(queue_key), queue_key, settings, hash, owner, counter, give_plain(hash))
+local queue = wait_queue(size_of(queue_key), queue_key, settings, plain_lock(hash, counter), owner)
 if redis.call('HEXISTS', hash, owner) == 0 then
   queue.withdraw()
   return {ABSENT, 0}

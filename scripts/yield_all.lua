@@ -30,14 +30,13 @@ for i in ipairs(KEYS) do
 end
 for i, hash in ipairs(KEYS) do
   local kind, prefix, key, channel = ARGV[4 * i], ARGV[1 + 4 * i], ARGV[2 + 4 * i], ARGV[3 + 4 * i]
-  local counter, give, held, free, wrote = '', give_to(hash, prefix), nil, nil, nil
-  if kind == 'read' or kind == 'write' then
+  local is_read_write = kind == 'read' or kind == 'write'
+  local held, free, wrote
+  if is_read_write then
     local mine = redis.call('HMGET', hash, owner, owner .. ':write')
     held, wrote = mine[1] or mine[2], mine[2]
     free = held and leave(hash, owner, prefix, mine[1])
   else
-    counter = prefix
-    give = give_plain(hash)
     held = redis.call('HDEL', hash, owner) == 1
     free = held
     if held then
@@ -47,8 +46,9 @@ for i, hash in ipairs(KEYS) do
   held_all = held_all and held
   local size, transferred = sizes[i], false
   if size then
-    local queue = wait_queue(size, key, settings, hash, owner, counter, give)
-    local joins = not held and (kind == 'read' or kind == 'write') and value_of(hash, 'mode') == 'read'
+    local lock = (is_read_write and read_write_lock or plain_lock)(hash, prefix)
+    local queue = wait_queue(size, key, settings, lock, owner)
+    local joins = not held and is_read_write and value_of(hash, 'mode') == 'read'
     if held then
       queue.leave()
       transferred = free and queue.end_turn(queue.others())

@@ -23,7 +23,7 @@ local function admit(hash, owner, count, key, settings, counter, entry, notified
   local size = size_of(key, not granted and owner, entry)
   local queue_was_empty = size == 0
   if size and (size > 0 or not granted and entry ~= '') then
-    local queue = wait_queue(size, key, settings, hash, owner, counter, give_plain(hash))
+    local queue = wait_queue(size, key, settings, plain_lock(hash, counter), owner)
     queue_was_empty = queue.number == 0
     if ours then
       queue.leave()

@@ -154,11 +154,12 @@ local function leave(hash, owner, prefix, reads)
   return end_holds(hash, prefix, {owner, owner .. ':write'})
 end
 
--- Makes a waiter the owner of a lock, alone or, with joins, beside the readers that hold it.
-local function give_to(hash, prefix)
-  return function(owner, mode, ttl, joins)
+-- Returns what wait_queue needs of a read/write lock; see wait_queue.lua.
+local function read_write_lock(hash, prefix)
+  local function give(owner, mode, ttl, joins)
     hold(hash, owner, mode == '0' and 1 or 0, mode == '1' and 1 or 0, ttl, prefix, not joins)
   end
+  return {hash = hash, channel = READ_WRITE_CHANNEL, counter = '', give = give}
 end
 
 -- Returns the entry that a MultiLock adds to the wait queue of one of its locks. It shares only a lock that it reads.

@@ -20,22 +20,22 @@ local function size_of(key, own, entry)
   return n
 end
 
--- Makes a waiter the only owner of a free plain or fenced lock.
-local function give_plain(hash)
-  return function(owner, _, ttl)
+-- Returns what wait_queue needs of a plain or fenced lock. counter is the key of its token counter, "" without one.
+local function plain_lock(hash, counter)
+  local function give(owner, _, ttl)
     take(hash, ttl, owner, '1')
   end
+  return {hash = hash, channel = LOCK_CHANNEL, counter = counter, give = give}
 end
 
--- Opens a wait queue. size is the result of size_of, owner the owner that the command is about, and
--- counter the key of the lock's token counter, "" if it is a read/write lock, which has none. give(owner, mode, ttl, joins)
--- makes a waiter the owner of the lock, which is free, or, with joins, held by readers.
-local function wait_queue(size, key, settings, hash, owner, counter, give)
+-- Opens a wait queue. size is the result of size_of, and owner the owner that the command is about. lock.give(owner, mode,
+-- ttl, joins) makes a waiter the owner of the lock, which is free, or, with joins, held by readers.
+local function wait_queue(size, key, settings, lock, owner)
   local client, number = string.match(owner, '^([^:]*):?(%d*)')
-  local queue = read_entries(size, key, settings, hash, client)
+  local queue = read_entries(size, key, settings, lock.hash, client)
   local were_some = queue.number > 0
   add_order(queue)
-  add_transfers(queue, key, hash, counter, give)
+  add_transfers(queue, key, lock)
   add_claims(queue)
 
   -- Removes the client's entry, unless it waits under a later term. Reports whether it has.

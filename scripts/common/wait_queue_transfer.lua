@@ -9,10 +9,10 @@
 -- For how many µs a free lock is reserved for a MultiLock at most.
 local MAX_RESERVED = 60000000
 
--- Adds the transfers to a queue that has an order. counter is the key of the lock's token counter; see wait_queue for give.
-local function add_transfers(queue, key, hash, counter, give)
-  local now = queue.now
-  queue.channel = (counter == '' and READ_WRITE_CHANNEL or LOCK_CHANNEL) .. of_lock(key)
+-- Adds the transfers to a queue that has an order.
+local function add_transfers(queue, key, lock)
+  local now, hash = queue.now, lock.hash
+  queue.channel = lock.channel .. of_lock(key)
   queue.sees_subscribers = SHARDED or queue.one_server -- with sharded pub/sub, the server has all subscribers of the lock
 
   -- Reports whether an entry counts, and removes it if its client no longer listens. An entry that does not listen yet
@@ -103,15 +103,15 @@ local function add_transfers(queue, key, hash, counter, give)
       return false
     end
     local token = 0
-    if entry.tokens ~= '0' then
+    if entry.tokens ~= '0' and lock.counter ~= '' then
       -- Without a token, the waiter draws one itself, and gets the error of the counter.
-      token = try_draw(counter, tonumber(entry.tokens), 0) or 0
+      token = try_draw(lock.counter, tonumber(entry.tokens), 0) or 0
       if token > 0 then
-        redis.call('PERSIST', counter)
+        redis.call('PERSIST', lock.counter)
       end
     end
     queue.remove(entry)
-    give(entry.client .. ':' .. entry.term, entry.mode, entry.ttl, joins)
+    lock.give(entry.client .. ':' .. entry.term, entry.mode, entry.ttl, joins)
     -- The hash is not formatted with %s, which would end at a NUL byte.
     local message = entry.term .. ' ' .. entry.seq .. ' ' .. string.format('%.0f', token) .. ' ' .. hash
     redis.call(PUBLISH, turn_channel(key, entry), message)
