@@ -113,7 +113,9 @@ func (s *Semaphore) refuseUnset(newest uint64) {
 		return
 	}
 	if total := s.queue.Head().Total; total > 0 {
-		s.sets = slices.Insert(slices.Clone(s.sets), 0, set{mode: Restore, count: total, until: s.now + s.cfg.TryTime()})
+		restore := set{mode: Restore, count: total, until: s.now + s.cfg.TryTime()}
+		s.sets = slices.Insert(slices.Clone(s.sets), 0, restore)
+		s.nextEnd.Add(restore.until)
 	}
 	s.wait.nextAt = s.now
 }

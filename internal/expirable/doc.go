@@ -39,10 +39,10 @@
 //
 // # Time
 //
-// NextWake derives from the state, as it does in packages lock and semaphore, but for the ends of the holds: a process may
-// have thousands, and every event asks twice what is next. To look at 10,000 holds each time would make an acquire with its
-// release take half a millisecond instead of ten microseconds. So nextEnd is kept. It may be too early, after a renewal or a
-// release: then it is found anew.
+// NextWake derives from the state, but for the ends of holds and of the requests about them: a process may have thousands,
+// and every event asks twice what is next. To look at 10,000 holds each time would make an acquire with its release take
+// half a millisecond instead of ten microseconds. So nextEnd remembers the first end. It may be too early, after a renewal
+// or a release: the Tick then finds it anew.
 //
 // # Files
 //

@@ -93,7 +93,7 @@ func (s *Semaphore) grant(req *Request, h hold, handedOff bool) {
 		h.maxEnd = s.now + req.MaxHold
 	}
 	s.holds = append(s.holds, &h)
-	s.noteEnd(&h)
+	s.nextEnd.Add(h.end())
 	s.effects.Add(machine.Effect{Kind: machine.Reply, Ref: req.Ref, Answer: machine.Answer{
 		Kind: machine.Granted, HoldID: h.id, Count: 1, Until: h.end(), FirstRef: h.ref, HandedOff: handedOff,
 		Permits: &h.permits,

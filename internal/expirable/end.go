@@ -2,22 +2,32 @@ package expirable
 
 import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
-// noteEnd notes the end of a hold that is new or has another lease.
-func (s *Semaphore) noteEnd(h *hold) {
-	if s.nextEnd == 0 || h.end() < s.nextEnd {
-		s.nextEnd = h.end()
+// findNextEnd finds nextEnd anew. What is under way ends with its command.
+func (s *Semaphore) findNextEnd() {
+	s.nextEnd = 0
+	for _, h := range s.holds {
+		s.nextEnd.Add(h.end())
+	}
+	for _, e := range s.extensions {
+		s.nextEnd.Add(e.by)
+	}
+	for i, b := range s.pendingReturns {
+		if b.ref != nil {
+			s.nextEnd.Add(b.answerBy)
+		}
+		if i >= s.releasing() {
+			s.nextEnd.Add(b.until)
+		}
+	}
+	for _, one := range s.sets[s.setting():] {
+		s.nextEnd.Add(one.until)
 	}
 }
 
 // endExpiredHolds ends the holds that have lasted until now.
 func (s *Semaphore) endExpiredHolds() {
-	if s.nextEnd == 0 || s.now < s.nextEnd {
-		return
-	}
-	s.nextEnd = 0
 	for _, h := range s.holds {
 		if s.now < h.end() {
-			s.noteEnd(h)
 			continue
 		}
 		reason, detail := machine.Expired, "no renewal was made in time: the process was stopped, asleep or too busy"
@@ -82,6 +92,8 @@ func (s *Semaphore) giveBack(b permitReturn) {
 	b.answerBy = s.now + s.cfg.TryTime()
 	b.until += s.cfg.CallTimeout // the command that set the expiry came later than it was sent
 	s.pendingReturns, s.returnAt = append(s.pendingReturns, b), 0
+	s.nextEnd.Add(b.answerBy)
+	s.nextEnd.Add(b.until)
 }
 
 // failExtensions refuses the extensions of a hold.

@@ -2,7 +2,6 @@ package expirable
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
@@ -32,5 +31,5 @@ func (s *Semaphore) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 		s.effects.Refuse(ref, machine.NotDone, machine.Invalid, why)
 		return
 	}
-	s.extensions = append(slices.Clip(s.extensions), &extension{hold: id, ref: ref, ensures: s.now + d, by: s.now + s.cfg.CallTimeout})
+	s.addExtension(extension{hold: id, ref: ref, ensures: s.now + d})
 }

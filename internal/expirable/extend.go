@@ -12,6 +12,13 @@ import (
 // is shortened before it is sent, and stays so whatever becomes of it. It lengthens the trust only when Redis has
 // confirmed it.
 
+// addExtension adds an extension, which waits until it can be sent.
+func (s *Semaphore) addExtension(e extension) {
+	e.by = s.now + s.cfg.CallTimeout
+	s.extensions = append(slices.Clip(s.extensions), &e)
+	s.nextEnd.Add(e.by)
+}
+
 // extend sends the extensions that can be sent.
 func (s *Semaphore) extend() {
 	for _, e := range s.extensions {
@@ -49,6 +56,7 @@ func (s *Semaphore) sendExtension(e *extension, h *hold) {
 	sent.seq, sent.by = s.seq, s.now+timeout+machine.ReplyGrace
 	s.extensions = slices.Clone(s.extensions)
 	s.extensions[slices.Index(s.extensions, e)] = &sent
+	s.nextEnd.Add(sent.by)
 	c := Command{Kind: Renew, Seq: s.seq, IDs: h.permits.AppendTo(nil), Lease: sent.sets, Deadline: s.now + timeout}
 	c.Latest = c.Deadline
 	s.effects.Add(machine.Effect{Kind: machine.Send, Ref: &c})

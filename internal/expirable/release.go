@@ -68,6 +68,7 @@ func (s *Semaphore) endReleasedByID() {
 			s.pendingReturns = slices.Clone(s.pendingReturns)
 			b.unknown, b.permits, b.until = false, h.permits, h.takenUntil()+s.cfg.CallTimeout
 			s.pendingReturns[i] = b
+			s.nextEnd.Add(b.until)
 			s.end(h, machine.Forced, "it was released by its id")
 		}
 	}
@@ -124,6 +125,7 @@ func (s *Semaphore) releaseFailed(o *op, r Result) (over bool) {
 			s.returnAt = s.now + s.backoff(b.rejections)
 			b.rejections++
 			s.pendingReturns = append(s.pendingReturns, b)
+			s.nextEnd.Add(b.until)
 		case !b.unknown:
 			s.effects.Add(machine.Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: b.until}})
 		}

@@ -103,7 +103,7 @@ func (s *Semaphore) applyRenewal(o op, r Result) {
 			again := *h
 			again.sentAt, again.until = o.sentAt, trust(o.sentAt, s.cfg.Watchdog)
 			holds[i] = &again
-			s.noteEnd(&again)
+			s.nextEnd.Add(again.end())
 			s.effects.Add(machine.Effect{Kind: machine.Renewed, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Until: again.end()}})
 		}
 	}

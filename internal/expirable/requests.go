@@ -87,7 +87,7 @@ func (s *Semaphore) Extend(now Instant, id uint64, owner machine.Owner, lease ti
 		s.effects.Refuse(ref, machine.NotDone, machine.Invalid, why)
 		return
 	}
-	s.extensions = append(slices.Clip(s.extensions), &extension{hold: id, lease: lease, ref: ref, by: s.now + s.cfg.CallTimeout})
+	s.addExtension(extension{hold: id, lease: lease, ref: ref})
 }
 
 // Cancel withdraws the waiting requests of an owner, or the request with that id.
@@ -124,7 +124,9 @@ func (s *Semaphore) Set(now Instant, mode SetMode, count int, ref any) {
 		s.effects.Refuse(ref, machine.NotDone, machine.Closed, machine.Closing)
 		return
 	}
-	s.sets = append(s.sets, set{mode: mode, count: count, ref: ref, until: now + s.cfg.TryTime()})
+	until := now + s.cfg.TryTime()
+	s.sets = append(s.sets, set{mode: mode, count: count, ref: ref, until: until})
+	s.nextEnd.Add(until)
 }
 
 // Close refuses the waiters, takes the permits from their holders, and gives them back.

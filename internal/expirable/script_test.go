@@ -51,6 +51,7 @@ func (p *player) apply(words []string) (effects []string, known bool) {
 	}
 	wake, ok := p.NextWake()
 	p.Require(!ok || wake > p.Now, "it wants to be woken at %v", wake)
+	p.Require(!p.remembersLateEnd(), "something is over before %v", Instant(p.nextEnd))
 	p.Require(len(p.holds) == p.open, "there are %d holds, and the actor knows of %d", len(p.holds), p.open)
 	return effects, known
 }

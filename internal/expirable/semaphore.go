@@ -50,8 +50,9 @@ type Semaphore struct {
 	// reservedUntil is the time until which Redis reserves them unless it is asked again.
 	reservedUntil Instant
 	holds         []*hold
-	// nextEnd is not later than the first end of a hold; 0 if there is none. See doc.go.
-	nextEnd Instant
+	// nextEnd is not later than the first end of a hold, or of the time for an extension, a return or a set; 0 if there is
+	// none. See doc.go.
+	nextEnd machine.Earliest
 
 	// main is the numbered command under way.
 	main op
@@ -207,7 +208,7 @@ func (s *Semaphore) holdByID(id uint64) *hold {
 func (s *Semaphore) replace(h, by *hold) {
 	s.holds = slices.Clone(s.holds)
 	s.holds[slices.Index(s.holds, h)] = by
-	s.noteEnd(by)
+	s.nextEnd.Add(by.end())
 }
 
 // extends reports whether an extension of a hold is under way.

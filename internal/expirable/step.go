@@ -81,9 +81,15 @@ func (s *Semaphore) begin(now Instant) {
 	if at, ok := s.NextWake(); !ok || s.now < at {
 		return
 	}
-	s.endExpiredHolds()
+	ends := s.nextEnd.Reached(s.now)
+	if ends {
+		s.endExpiredHolds()
+	}
 	s.expire()
 	s.overdue()
+	if ends {
+		s.findNextEnd()
+	}
 }
 
 // overdue stops waiting for replies that are late, or sends the numbered command again if that is due. A renewal is
@@ -131,7 +137,7 @@ func (s *Semaphore) next() {
 
 // NextWake returns when the next Tick is needed, unless another event comes first.
 func (s *Semaphore) NextWake() (at Instant, ok bool) {
-	var due machine.Earliest
+	due := s.nextEnd
 	due.Add(s.queue.NextDeadline())
 	if s.main.kind != 0 {
 		due.Add(s.main.Due)
@@ -147,21 +153,6 @@ func (s *Semaphore) NextWake() (at Instant, ok bool) {
 		due.Add(s.renewal.Due)
 	} else {
 		due.Add(s.renewAt)
-	}
-	due.Add(s.nextEnd)
-	for _, e := range s.extensions {
-		due.Add(e.by)
-	}
-	for i, b := range s.pendingReturns {
-		if b.ref != nil {
-			due.Add(b.answerBy)
-		}
-		if i >= s.releasing() {
-			due.Add(b.until)
-		}
-	}
-	for _, one := range s.sets[s.setting():] {
-		due.Add(one.until)
 	}
 	return due.Get()
 }

@@ -294,6 +294,9 @@ func (s *shared) Check(n *explore.Net) {
 	for i := range s.processes {
 		p := &s.processes[i]
 		wake, ok := p.permits.NextWake()
+		if p.permits.remembersLateEnd() {
+			n.Violated("p%d: something is over before %v", i, Instant(p.permits.nextEnd))
+		}
 		if reserved := s.redis.reserved; reserved != 0 && reserved != i+1 && n.Now < s.redis.reservedUntil {
 			if n.Quiet() && !n.Dead(reserved-1) && s.processes[reserved-1].permits.reserved == 0 {
 				n.Violated("permits are reserved for p%d, which does not want them", reserved-1)
@@ -335,6 +338,14 @@ func (s *shared) Check(n *explore.Net) {
 	if all := s.redis.free + len(s.redis.issued); all != s.redis.made {
 		n.Violated("there are %d permits, and %d were made", all, s.redis.made)
 	}
+}
+
+// remembersLateEnd reports whether something is over before nextEnd, so that a Tick would be late.
+func (s *Semaphore) remembersLateEnd() bool {
+	anew := *s
+	anew.findNextEnd()
+	first, ends := anew.nextEnd.Get()
+	return ends && !s.nextEnd.Reached(first)
 }
 
 // isKnown reports whether a process has a permit, or is about to give it back.

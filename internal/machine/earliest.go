@@ -10,5 +10,8 @@ func (e *Earliest) Add(at Instant) {
 	}
 }
 
+// Reached reports whether that time has come.
+func (e Earliest) Reached(now Instant) bool { return e != 0 && now >= Instant(e) }
+
 // Get returns the earliest time, if there is one.
 func (e Earliest) Get() (at Instant, ok bool) { return Instant(e), e != 0 }

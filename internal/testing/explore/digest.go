@@ -58,7 +58,7 @@ const (
 // meanings are the meanings of the fields in worlds of Processes.
 var meanings = map[string]Meaning{
 	"Lease": Length, "Leases": Length, "MaxHold": Length, "AtLeast": Length, "keepUntil": Instant, "Wait": Length,
-	"lease": Length, "unanswered": Length, "sentAt": Age,
+	"lease": Length, "unanswered": Length, "sentAt": Age, "nextEnd": Instant,
 	"number": Numbered, "Number": Numbered, "nextNumber": Numbered, "seq": Sequence, "Seq": Sequence,
 	"cfg": Skipped, "effects": Skipped, "revision": Skipped,
 	"mayArrive": Skipped, // no decision depends on it, only what Close leaves in Redis
