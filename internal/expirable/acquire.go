@@ -16,7 +16,7 @@ func (s *Semaphore) nextAcquire() bool {
 	if !s.mayTry() {
 		return false
 	}
-	s.wait.refusalIsStale, s.wait.defers = false, false
+	s.wait.RefusalIsStale, s.wait.defers = false, false
 	first := s.queue.Front(acquireBatch)
 	o := op{kind: Acquire, requests: first[:fits(len(first), func(i int) int { return first[i].Count })], until: s.now + machine.RepeatTime}
 	for _, req := range o.requests {
@@ -48,7 +48,7 @@ func (s *Semaphore) acquireCommand(o *op, c *Command) {
 // acquireReplied grants the permits to the requests that were served. The permits of a request that has left go back. After
 // permits were reserved for a request, other processes go first.
 func (s *Semaphore) acquireReplied(o op, r Result) {
-	s.wait.tries, s.wait.lastErr = 0, ""
+	s.wait.CarriedOut()
 	if r.Missing {
 		s.refuseUnset(o.newest)
 		return
@@ -76,25 +76,25 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 	}
 	if r.Served > 0 && o.reserved {
 		s.wait.defers = true
-		s.wait.nextAt = s.now + s.cfg.OpenTime()
+		s.wait.NextAt = s.now + s.cfg.OpenTime()
 	} else if r.Served >= len(o.requests) {
-		s.wait.nextAt = s.now
+		s.wait.NextAt = s.now
 	}
 	if r.Served >= len(o.requests) {
 		return
 	}
 	s.refuseTries(o.requests)
 	tries := s.queue.Len() > 0 && s.queue.Head().Try // they have come since
-	s.wait.refused = !tries
+	s.wait.Refused = !tries
 	next := s.now + s.jitter(min(s.cfg.Poll, s.cfg.Watchdog/2))
 	if r.Wait >= 0 {
 		next = min(next, s.now+r.Wait+time.Millisecond) // Redis's time is rounded down
 	}
-	if s.wait.refusalIsStale || tries {
+	if s.wait.RefusalIsStale || tries {
 		next = s.now
 	}
 	if !s.wait.defers {
-		s.wait.nextAt = next
+		s.wait.NextAt = next
 	}
 	if s.sub.State == machine.Requested {
 		// Not confirmed since the last try: ask again, in case the first got lost.
@@ -117,7 +117,7 @@ func (s *Semaphore) refuseUnset(newest uint64) {
 		s.sets = slices.Insert(slices.Clone(s.sets), 0, restore)
 		s.nextEnd.Add(restore.until)
 	}
-	s.wait.nextAt = s.now
+	s.wait.NextAt = s.now
 }
 
 // acquireFailed schedules another try, or refuses all requests if that has no use. It reports whether the
@@ -127,8 +127,7 @@ func (s *Semaphore) acquireFailed(o *op, r Result) (over bool) {
 	for _, req := range s.queue.Remove(func(req *Request) bool { return req.Try || !r.Transient }) {
 		s.refuse(req, reason, detail)
 	}
-	s.wait.nextAt = s.now + s.backoff(s.wait.tries)
-	s.wait.tries++
+	s.wait.Failed(detail, s.now+s.backoff(s.wait.Tries))
 	if r.Transient && s.reserved == 0 && s.now < s.reservedUntil && !s.closing {
 		s.reserved = o.before // Redis may still keep permits
 	}

@@ -95,10 +95,10 @@ func (s *Semaphore) releaseReplied(o op, r Result) {
 	switch {
 	case o.yields && (others > 0 || s.turn.IsForced(s.now)):
 		s.turn.ForcedAt = s.now + s.cfg.ForcedYield
-		s.wait.nextAt = s.now + s.cfg.OpenTime()
+		s.wait.NextAt = s.now + s.cfg.OpenTime()
 		s.wait.defers = true
 	case !s.wait.defers && s.queue.Len() > 0:
-		s.wait.nextAt = s.now
+		s.wait.NextAt = s.now
 	}
 }
 

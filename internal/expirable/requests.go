@@ -18,9 +18,9 @@ func (s *Semaphore) Acquire(now Instant, req Request) {
 	switch {
 	case s.closing:
 		s.refuse(&req, machine.Closed, machine.Closing)
-	case req.Try && s.queue.Len() > 0 && s.wait.refused && s.wait.lastErr == beingSet:
+	case req.Try && s.queue.Len() > 0 && s.wait.Refused && s.wait.LastErr == beingSet:
 		s.refuse(&req, machine.NoPermits, machine.NoNumber+"; "+beingSet)
-	case req.Try && s.queue.Len() > 0 && s.wait.refused:
+	case req.Try && s.queue.Len() > 0 && s.wait.Refused:
 		s.refuse(&req, machine.Held, tooFew)
 	case s.queue.Len() >= s.cfg.QueueLimit:
 		s.refuse(&req, machine.QueueFull,

@@ -178,19 +178,10 @@ type set struct {
 
 // waiting is what is known while a request waits.
 type waiting struct {
-	// nextAt is the time of the next try if no message comes before.
-	nextAt Instant
-	// refused says that there were not enough permits.
-	refused bool
-	// refusalIsStale says that a message came while an acquire was under way.
-	refusalIsStale bool
+	machine.Contest // its LastErr is beingSet while the process waits for that
 	// defers says that no message brings the next try forward.
 	defers bool
-	// tries counts the tries that have failed since the last one that did not.
-	tries int
-	// lastErr is the error of the last try, or what the process waits for; "" if too few permits are free.
-	lastErr string
-	// lastReason is the reason of a refusal with lastErr.
+	// lastReason is the reason of a refusal with LastErr.
 	lastReason machine.Reason
 	// unset is the id of the last request that waited when an Acquire was sent that found no number of permits.
 	unset uint64

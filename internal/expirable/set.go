@@ -72,11 +72,11 @@ func (s *Semaphore) setFailed(o *op, r Result) (over bool) {
 // restoreReplied schedules the next try for when the number is set at the earliest. If that is not
 // now, the tries are refused.
 func (s *Semaphore) restoreReplied(r Result) {
-	s.wait.nextAt = s.now + r.Wait
-	if s.wait.lastErr = ""; r.Wait <= 0 {
+	s.wait.NextAt = s.now + r.Wait
+	if s.wait.LastErr = ""; r.Wait <= 0 {
 		return
 	}
-	s.wait.refused, s.wait.lastReason, s.wait.lastErr = true, machine.TimedOut, beingSet
+	s.wait.Refused, s.wait.lastReason, s.wait.LastErr = true, machine.TimedOut, beingSet
 	later := false
 	for _, req := range s.queue.RemoveTries(func(req *Request) bool {
 		later = later || req.ID > s.wait.unset
@@ -85,7 +85,7 @@ func (s *Semaphore) restoreReplied(r Result) {
 		s.refuse(req, machine.NoPermits, fmt.Sprintf("%s; it is set again in %v, when all leases from before are over", machine.NoNumber, r.Wait))
 	}
 	if later {
-		s.wait.nextAt = s.now
+		s.wait.NextAt = s.now
 	}
 }
 
@@ -94,8 +94,7 @@ func (s *Semaphore) restoreFailed(r Result, reason machine.Reason, detail string
 	for _, req := range s.queue.Remove(func(req *Request) bool { return req.Try || !r.Transient }) {
 		s.refuse(req, reason, detail)
 	}
-	s.wait.nextAt = s.now + s.backoff(s.wait.tries)
-	s.wait.tries++
+	s.wait.Failed(detail, s.now+s.backoff(s.wait.Tries))
 }
 
 // answerSet answers the first of the sets, whose command is over. If the command has failed, the next set comes before an

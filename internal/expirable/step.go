@@ -11,9 +11,9 @@ func (s *Semaphore) Signal(now Instant) {
 	s.begin(now)
 	defer s.settle()
 	if s.main.kind == Acquire {
-		s.wait.refusalIsStale = true
+		s.wait.RefusalIsStale = true
 	} else if !s.wait.defers && s.queue.Len() > 0 {
-		s.wait.nextAt = s.now
+		s.wait.NextAt = s.now
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *Semaphore) mainReplied(r Result) {
 	if r.Err != nil {
 		s.retryLater(&s.main, r.Failure)
 		if o.kind == Acquire || o.kind == Set && s.sets[0].mode == Restore {
-			s.wait.lastReason, s.wait.lastErr = r.Why()
+			s.wait.lastReason, s.wait.LastErr = r.Why()
 		}
 		if o = s.main; ops[o.kind].failed(s, &o, r) {
 			s.main = op{}
@@ -119,7 +119,7 @@ func (s *Semaphore) settle() {
 	if s.queue.Len() == 0 && s.reserved == 0 {
 		s.wait = waiting{}
 	}
-	s.sub.Follow(s.now, s.queue.Len() > 0, s.wait.refused, false, 0, &s.effects)
+	s.sub.Follow(s.now, s.queue.Len() > 0, s.wait.Refused, false, 0, &s.effects)
 }
 
 // turns is the order in which the numbered commands take turns: there may always be more of each.
@@ -146,7 +146,7 @@ func (s *Semaphore) NextWake() (at Instant, ok bool) {
 			due.Add(s.returnAt)
 		}
 		if s.queue.Len() > 0 || s.reserved != 0 {
-			due.Add(s.wait.nextAt)
+			due.Add(s.wait.NextAt)
 		}
 	}
 	if s.renewal.InFlight {

@@ -14,9 +14,9 @@ func (s *Semaphore) expire() {
 		case s.main.Last.Err != nil: // no Acquire is sent before that is over
 			reason, detail := s.main.Last.Why()
 			s.refuse(req, reason, detail)
-		case s.wait.lastErr != "":
-			s.refuse(req, s.wait.lastReason, s.wait.lastErr)
-		case req.Try, !s.wait.refused && len(s.holds) == 0:
+		case s.wait.LastErr != "":
+			s.refuse(req, s.wait.lastReason, s.wait.LastErr)
+		case req.Try, !s.wait.Refused && len(s.holds) == 0:
 			s.refuse(req, machine.Unavailable, s.cfg.NoAnswer())
 		default:
 			s.refuse(req, machine.TimedOut, tooFew)
@@ -29,17 +29,17 @@ func (s *Semaphore) expire() {
 // tryUnreserved makes a try due when the request for which Redis may reserve permits has left: other requests may have
 // waited for these permits, also in other processes.
 func (s *Semaphore) tryUnreserved() {
-	if s.reserved != 0 && s.queue.Len() > 0 && s.queue.Head().ID != s.reserved && !s.wait.defers && s.wait.tries == 0 {
-		s.wait.nextAt = s.now
+	if s.reserved != 0 && s.queue.Len() > 0 && s.queue.Head().ID != s.reserved && !s.wait.defers && s.wait.Tries == 0 {
+		s.wait.NextAt = s.now
 	}
 }
 
 // mayTry reports whether an Acquire is due: for the requests that wait or, if none does, to end a reservation.
 func (s *Semaphore) mayTry() bool {
 	if s.queue.Len() == 0 {
-		return s.reserved != 0 && (s.wait.tries == 0 || s.now >= s.wait.nextAt)
+		return s.reserved != 0 && (s.wait.Tries == 0 || s.now >= s.wait.NextAt)
 	}
-	return s.now >= s.wait.nextAt
+	return s.now >= s.wait.NextAt
 }
 
 // refuseTries refuses the tries of an Acquire that could not serve them, and the tries behind a request that waits.

@@ -24,12 +24,12 @@ func (l latch) take(p *Pool) {
 		p.pendingReturns = l.give(p, p.pendingReturns)
 		return
 	}
-	p.wait.refusalIsStale = false
+	p.wait.RefusalIsStale = false
 	p.start(op{command: Command{Kind: Take}, last: p.lastWaiter()})
 }
 
 func (latch) taken(p *Pool, c *op, r *Result) {
-	p.wait.tries, p.wait.lastErr = 0, ""
+	p.wait.CarriedOut()
 	if r.N[0] > 0 {
 		p.retryUnserved(c.last)
 		return
@@ -40,7 +40,7 @@ func (latch) taken(p *Pool, c *op, r *Result) {
 // give sends one command for count-downs without an id, or for a bounded number of count-downs with one. They are not
 // mixed, since Redis rejects the latter if the key of the ids has a foreign value.
 func (latch) give(p *Pool, returns []permitReturn) (rest []permitReturn) {
-	p.wait.refusalIsStale = false
+	p.wait.RefusalIsStale = false
 	c := op{command: Command{Kind: Give}, last: p.lastWaiter()}
 	same, named := 0, returns[0].id != ""
 	for same < len(returns) && len(c.command.IDs) < batch && named == (returns[same].id != "") {

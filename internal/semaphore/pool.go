@@ -49,18 +49,9 @@ type Pool struct {
 
 // waiting is what the pool knows while it contends for permits.
 type waiting struct {
-	// nextAt is the time of the next try if no message comes before.
-	nextAt Instant
+	machine.Contest
 	// deferUntil is the time until which the process leaves the permits to others, and does not try.
 	deferUntil Instant
-	// refusalIsStale says that a message came while a Take was under way, so its refusal may be stale.
-	refusalIsStale bool
-	// refused says that the last try has found too few permits for the head, so the channel is of interest.
-	refused bool
-	// tries counts the tries that have failed since the last one that did not.
-	tries int
-	// lastErr is the error of the last try; "" if it did not fail.
-	lastErr string
 }
 
 // Request asks for permits. Of machine.Request, the fields ID, Owner, Try, Deadline and Ref have the same meaning here.

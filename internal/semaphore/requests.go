@@ -18,14 +18,14 @@ func (p *Pool) Acquire(now Instant, req Request) {
 	switch {
 	case p.closing:
 		p.refuse(req.Ref, machine.Closed, machine.Closing)
-	case req.Try && p.queue.Len() > 0 && p.wait.refused && !p.counter.together():
+	case req.Try && p.queue.Len() > 0 && p.wait.Refused && !p.counter.together():
 		p.refuse(req.Ref, machine.Held, "others wait already: "+p.counter.words().refused)
 	case p.queue.Len() >= p.cfg.QueueLimit:
 		p.refuse(req.Ref, machine.QueueFull, fmt.Sprintf("%d requests wait already, and their limit is %d", p.queue.Len(), p.cfg.QueueLimit))
 	default:
 		p.queue.Push(&req)
 		if req.Try && p.counter.together() {
-			p.wait.refusalIsStale = true
+			p.wait.RefusalIsStale = true
 			p.trySoon()
 		}
 	}
@@ -74,8 +74,8 @@ func (p *Pool) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
 	defer p.settle()
 	withdrawn := p.queue.Withdraw(id, uint64(owner))
 	detail := machine.WasWithdrawn
-	if p.wait.lastErr != "" {
-		detail += "; the last try failed: " + p.wait.lastErr
+	if p.wait.LastErr != "" {
+		detail += "; the last try failed: " + p.wait.LastErr
 	}
 	for _, req := range withdrawn {
 		p.refuse(req.Ref, machine.CancelledByRequest, detail)

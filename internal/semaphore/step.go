@@ -6,7 +6,7 @@ import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 func (p *Pool) Signal(now Instant) {
 	p.begin(now)
 	defer p.settle()
-	p.wait.refusalIsStale = true
+	p.wait.RefusalIsStale = true
 	p.trySoon()
 }
 
@@ -21,7 +21,7 @@ func (p *Pool) Asked(now Instant, _ uint64) {
 	if p.leaves() {
 		p.turn.Until = min(p.turn.Until, p.now)
 	}
-	p.wait.refusalIsStale = true
+	p.wait.RefusalIsStale = true
 	p.trySoon()
 }
 
@@ -30,7 +30,7 @@ func (p *Pool) Subscribed(now Instant, term uint64) {
 	p.begin(now)
 	defer p.settle()
 	if p.sub.Confirm(term) {
-		p.wait.refusalIsStale = true
+		p.wait.RefusalIsStale = true
 		p.trySoon()
 	}
 }
@@ -67,10 +67,10 @@ func (p *Pool) dropExpired() {
 		p.abandon(machine.Unavailable, "Redis has not confirmed it in time")
 	}
 	for _, req := range p.queue.RemoveExpired(p.now, machine.MaxExpired) {
-		refused := p.wait.refused || req.Deadline <= p.wait.deferUntil // by the reply to the yield
+		refused := p.wait.Refused || req.Deadline <= p.wait.deferUntil // by the reply to the yield
 		switch {
-		case p.wait.lastErr != "":
-			p.refuse(req.Ref, machine.Unavailable, p.wait.lastErr)
+		case p.wait.LastErr != "":
+			p.refuse(req.Ref, machine.Unavailable, p.wait.LastErr)
 		case req.Try && refused:
 			p.refuse(req.Ref, machine.Held, p.counter.words().refused)
 		case !refused:
@@ -95,8 +95,8 @@ func (p *Pool) lastError() string {
 	switch {
 	case p.op.Last.Err != nil:
 		return p.op.Last.Err.Error()
-	case p.wait.lastErr != "":
-		return p.wait.lastErr
+	case p.wait.LastErr != "":
+		return p.wait.LastErr
 	}
 	return "Redis has not answered in time"
 }
@@ -140,12 +140,13 @@ func (p *Pool) replied(r *Result) {
 func (p *Pool) settle() {
 	p.handOff()
 	if p.queue.Len() == 0 { // the turn goes on: each hand-off to the only waiter empties the queue for a moment
-		p.wait = waiting{deferUntil: p.wait.deferUntil, nextAt: p.wait.deferUntil}
+		p.wait = waiting{deferUntil: p.wait.deferUntil}
+		p.trySoon()
 	} else if p.wantsFewer() {
 		p.trySoon()
 	}
 	p.proceed()
-	p.sub.Follow(p.now, p.queue.Len() > 0, p.wait.refused, !p.closing, 0, &p.effects)
+	p.sub.Follow(p.now, p.queue.Len() > 0, p.wait.Refused, !p.closing, 0, &p.effects)
 }
 
 // wantsFewer reports whether the first request that waits wants fewer permits than the entry in the wait queue says.
@@ -178,7 +179,7 @@ func (p *Pool) proceed() {
 		case next == changes && len(p.changes) > 0:
 			p.change()
 			return
-		case next == takes && p.queue.Len() > 0 && p.now >= p.wait.nextAt:
+		case next == takes && p.queue.Len() > 0 && p.now >= p.wait.NextAt:
 			p.counter.take(p)
 			return
 		}
@@ -202,7 +203,7 @@ func (p *Pool) NextWake() (at Instant, ok bool) {
 		due.Add(p.op.change.until)
 	} else {
 		if p.queue.Len() > 0 {
-			due.Add(p.wait.nextAt)
+			due.Add(p.wait.NextAt)
 		}
 		if len(p.rejects.returns) > 0 {
 			due.Add(p.givesAgainAt())

@@ -7,7 +7,7 @@ func (permits) take(p *Pool) {
 	for i, req := range first {
 		wanted[i] = req.N
 	}
-	p.wait.refusalIsStale = false
+	p.wait.RefusalIsStale = false
 	c := op{command: Command{Kind: Take, Wanted: wanted}, last: first[len(first)-1].ID}
 	if waiter, waits := p.queue.FirstWaiting(); waits {
 		p.entry = waiter.N
@@ -46,15 +46,13 @@ func (p *Pool) takeReplied(r *Result) {
 			p.entry = 0
 		}
 	case c.Unsure && (r.Transient || len(c.command.Wanted) > 0): // an earlier try may have taken permits, which must be given back
-		if p.wait.lastErr = r.Err.Error(); !r.Transient {
+		if p.wait.LastErr = r.Err.Error(); !r.Transient {
 			p.rejectWaiting(r)
 			p.reportRejection()
 		}
 	case r.Transient:
 		p.end()
-		p.wait.lastErr = r.Err.Error()
-		p.wait.nextAt = p.now + p.pause(p.wait.tries)
-		p.wait.tries++
+		p.wait.Failed(r.Err.Error(), p.now+p.pause(p.wait.Tries))
 	default:
 		p.end()
 		p.rejectWaiting(r)
@@ -65,7 +63,7 @@ func (p *Pool) takeReplied(r *Result) {
 // served.
 func (permits) taken(p *Pool, c *op, r *Result) {
 	served := max(int(r.N[0]), 0)
-	p.wait.tries, p.wait.lastErr = 0, ""
+	p.wait.CarriedOut()
 	if served >= len(c.command.Wanted) || c.command.Entry.N == 0 || r.N[0] < 0 {
 		p.entry = 0
 	}
@@ -87,7 +85,7 @@ func (permits) taken(p *Pool, c *op, r *Result) {
 	}
 	// The entry wants the permits of a request that was served, or the first waiter was behind a try.
 	if first, waits := p.queue.FirstWaiting(); waits && (first.N != c.command.Entry.N || int64(first.N) <= r.N[1]) {
-		p.wait.refusalIsStale = true
+		p.wait.RefusalIsStale = true
 	}
 	p.retryUnserved(c.last)
 }

@@ -17,17 +17,17 @@ func (p *Pool) serve(n int, handedOff bool) (given int) {
 }
 
 // trySoon makes the next try due at once, unless the process leaves the permits to others for now.
-func (p *Pool) trySoon() { p.wait.nextAt = p.wait.deferUntil }
+func (p *Pool) trySoon() { p.wait.NextAt = p.wait.deferUntil }
 
 // retryUnserved handles a command that could not serve all requests up to last: it refuses the tries, and schedules the
 // next Take for the others.
 func (p *Pool) retryUnserved(last uint64) {
-	p.wait.refused = true
+	p.wait.Refused = true
 	p.refuseTries(last)
 	if p.queue.Len() > 0 && p.queue.Head().ID > last { // it came after the command
-		p.wait.refusalIsStale = true
+		p.wait.RefusalIsStale = true
 	}
-	if p.wait.nextAt = p.now + p.jitter(p.cfg.EntryTimeout()/2); p.wait.refusalIsStale {
+	if p.wait.NextAt = p.now + p.jitter(p.cfg.EntryTimeout()/2); p.wait.RefusalIsStale {
 		p.trySoon()
 	}
 }

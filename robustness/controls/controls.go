@@ -302,8 +302,8 @@ var All = []Control{
 	{
 		Name: "no poll at a latch", Rule: "6 every wait has a bounded poll", Broken: "a waiter at a latch tries again only when a message comes",
 		Edits: []Edit{{"internal/semaphore/waiters.go",
-			"if p.wait.nextAt = p.now + p.jitter(p.cfg.EntryTimeout()/2); p.wait.refusalIsStale {",
-			"if p.wait.nextAt = p.now + 1000*p.cfg.Poll; p.wait.refusalIsStale {"}},
+			"if p.wait.NextAt = p.now + p.jitter(p.cfg.EntryTimeout()/2); p.wait.RefusalIsStale {",
+			"if p.wait.NextAt = p.now + 1000*p.cfg.Poll; p.wait.RefusalIsStale {"}},
 		Plan: plan(busyOn(traffic.Latch)), Faults: "lost messages",
 	},
 	{
