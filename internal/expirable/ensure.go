@@ -10,8 +10,7 @@ import (
 // Ensure answers when the permit of a hold is valid for at least d from now. It is renewed at once if necessary, by an
 // extension for the lease of the watchdog; a fixed lease is not renewed.
 func (s *Semaphore) Ensure(now Instant, id uint64, d time.Duration, ref any) {
-	s.begin(now)
-	defer s.settle()
+	defer s.begin(now).settle()
 	h := s.holdByID(id)
 	if h == nil {
 		s.refuseOver(id, ref, machine.NotDone)

@@ -10,8 +10,7 @@ import (
 
 // Acquire asks for permits. The request joins the queue, unless it does not wait and others do.
 func (s *Semaphore) Acquire(now Instant, req Request) {
-	s.begin(now)
-	defer s.settle()
+	defer s.begin(now).settle()
 	if req.Try {
 		req.Deadline = now + s.cfg.TryTime()
 	}
@@ -36,8 +35,7 @@ func (s *Semaphore) Acquire(now Instant, req Request) {
 // Release gives back the permit of a hold.
 func (s *Semaphore) Release(now Instant, r machine.Release) {
 	id := s.meant(r.ID, r.Owner)
-	s.begin(now)
-	defer s.settle()
+	defer s.begin(now).settle()
 	if h := s.holdByID(id); h != nil {
 		s.release(h, h.shown || r.Shown, r.Ref)
 	} else {
@@ -59,8 +57,7 @@ func (s *Semaphore) meant(id uint64, owner machine.Owner) uint64 {
 // ReleaseID gives back a permit by its id, also one that another process holds. A holder here is notified, and all of its
 // permits go back.
 func (s *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
-	s.begin(now)
-	defer s.settle()
+	defer s.begin(now).settle()
 	if s.closing {
 		s.effects.Refuse(ref, machine.NotFreed, machine.Closed, machine.Closing)
 		return
@@ -76,8 +73,7 @@ func (s *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
 // Extend gives the permit of a hold a fixed lease that begins now, or for 0 the lease of the watchdog.
 func (s *Semaphore) Extend(now Instant, id uint64, owner machine.Owner, lease time.Duration, ref any) {
 	id = s.meant(id, owner)
-	s.begin(now)
-	defer s.settle()
+	defer s.begin(now).settle()
 	h := s.holdByID(id)
 	if h == nil {
 		s.refuseOver(id, ref, machine.NotDone)
@@ -92,8 +88,7 @@ func (s *Semaphore) Extend(now Instant, id uint64, owner machine.Owner, lease ti
 
 // Cancel withdraws the waiting requests of an owner, or the request with that id.
 func (s *Semaphore) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
-	s.begin(now)
-	defer s.settle()
+	defer s.begin(now).settle()
 	withdrawn := s.queue.Withdraw(id, uint64(owner))
 	for _, req := range withdrawn {
 		s.refuse(req, machine.CancelledByRequest, machine.WasWithdrawn)
@@ -104,8 +99,7 @@ func (s *Semaphore) Cancel(now Instant, id uint64, owner machine.Owner, ref any)
 // OwnerGone refuses the requests of an owner that has died, and gives its permits back. Another actor may have sent the
 // requests.
 func (s *Semaphore) OwnerGone(now Instant, owner machine.Owner) {
-	s.begin(now)
-	defer s.settle()
+	defer s.begin(now).settle()
 	for _, req := range s.queue.RemoveOwner(uint64(owner)) {
 		s.refuse(req, machine.CancelledByRequest, machine.OwnerDied)
 	}
@@ -118,8 +112,7 @@ func (s *Semaphore) OwnerGone(now Instant, owner machine.Owner) {
 
 // Set sets how many permits there are.
 func (s *Semaphore) Set(now Instant, mode SetMode, count int, ref any) {
-	s.begin(now)
-	defer s.settle()
+	defer s.begin(now).settle()
 	if s.closing {
 		s.effects.Refuse(ref, machine.NotDone, machine.Closed, machine.Closing)
 		return
@@ -131,8 +124,7 @@ func (s *Semaphore) Set(now Instant, mode SetMode, count int, ref any) {
 
 // Close refuses the waiters, takes the permits from their holders, and gives them back.
 func (s *Semaphore) Close(now Instant) {
-	s.begin(now)
-	defer s.settle()
+	defer s.begin(now).settle()
 	s.closing = true
 	for _, req := range s.queue.Remove(func(*Request) bool { return true }) {
 		s.refuse(req, machine.Closed, machine.Closing)

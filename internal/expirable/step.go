@@ -8,8 +8,7 @@ import (
 
 // Signal says that permits may have become free.
 func (s *Semaphore) Signal(now Instant) {
-	s.begin(now)
-	defer s.settle()
+	defer s.begin(now).settle()
 	if s.main.kind == Acquire {
 		s.wait.RefusalIsStale = true
 	} else if !s.wait.defers && s.queue.Len() > 0 {
@@ -35,14 +34,12 @@ func (s *Semaphore) Suspect(Instant) {}
 
 // Tick lets time pass.
 func (s *Semaphore) Tick(now Instant) {
-	s.begin(now)
-	s.settle()
+	s.begin(now).settle()
 }
 
 // Replied delivers the outcome of a command. A command that is no longer under way is ignored.
 func (s *Semaphore) Replied(now Instant, seq uint64, r Result) {
-	s.begin(now)
-	defer s.settle()
+	defer s.begin(now).settle()
 	switch {
 	case s.main.InFlight && s.main.seq == seq:
 		s.mainReplied(r)
@@ -75,11 +72,13 @@ func (s *Semaphore) mainReplied(r Result) {
 	ops[o.kind].replied(s, o, r)
 }
 
-// begin opens an event: time may have ended something before it.
-func (s *Semaphore) begin(now Instant) {
+// begin opens an event: time may have ended something before it. An event is a method that begins with
+//
+//	defer s.begin(now).settle()
+func (s *Semaphore) begin(now Instant) *Semaphore {
 	s.now = max(s.now, now)
 	if at, ok := s.NextWake(); !ok || s.now < at {
-		return
+		return s
 	}
 	ends := s.nextEnd.Reached(s.now)
 	if ends {
@@ -90,6 +89,7 @@ func (s *Semaphore) begin(now Instant) {
 	if ends {
 		s.findNextEnd()
 	}
+	return s
 }
 
 // overdue stops waiting for replies that are late, or sends the numbered command again if that is due. A renewal is

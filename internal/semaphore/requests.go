@@ -10,8 +10,7 @@ import (
 // Acquire asks for permits, or waits until a latch is open. The request joins the queue. A try that would have to overtake
 // other requests is refused at once.
 func (p *Pool) Acquire(now Instant, req Request) {
-	p.begin(now)
-	defer p.settle()
+	defer p.begin(now).settle()
 	if req.Try {
 		req.Deadline = p.now + p.cfg.TryTime()
 	}
@@ -34,8 +33,7 @@ func (p *Pool) Acquire(now Instant, req Request) {
 // Release gives permits back. If there is no such semaphore, the release is refused or, with ifExists, done. ref is nil if no
 // request awaits it.
 func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
-	p.begin(now)
-	defer p.settle()
+	defer p.begin(now).settle()
 	if len(p.pendingReturns) == 0 && p.mayHandOff() && p.queue.Head().N == n { // without memory for a return
 		p.startTurn()
 		p.serve(n, true)
@@ -47,8 +45,7 @@ func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 
 // CountDown counts a latch down by one. Redis counts an id that is not empty once. ref is nil if no request awaits it.
 func (p *Pool) CountDown(now Instant, id string, ref any) {
-	p.begin(now)
-	defer p.settle()
+	defer p.begin(now).settle()
 	if p.closing && ref != nil {
 		p.refuseReturn(ref, machine.Closed, machine.Closing)
 		return
@@ -58,8 +55,7 @@ func (p *Pool) CountDown(now Instant, id string, ref any) {
 
 // Change asks for a command that does not wait for permits: Add, Set, Drain, Delete or Inspect.
 func (p *Pool) Change(now Instant, c Change) {
-	p.begin(now)
-	defer p.settle()
+	defer p.begin(now).settle()
 	if p.closing {
 		p.refuseChange(c.Ref, machine.Closed, machine.Closing)
 		return
@@ -70,8 +66,7 @@ func (p *Pool) Change(now Instant, c Change) {
 
 // Cancel withdraws the waiting requests of an owner, or the request with that id.
 func (p *Pool) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
-	p.begin(now)
-	defer p.settle()
+	defer p.begin(now).settle()
 	withdrawn := p.queue.Withdraw(id, uint64(owner))
 	detail := machine.WasWithdrawn
 	if p.wait.LastErr != "" {
@@ -85,8 +80,7 @@ func (p *Pool) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
 
 // OwnerGone refuses the requests of an owner that has died. Another actor may have sent them.
 func (p *Pool) OwnerGone(now Instant, owner machine.Owner) {
-	p.begin(now)
-	defer p.settle()
+	defer p.begin(now).settle()
 	for _, req := range p.queue.RemoveOwner(uint64(owner)) {
 		p.refuse(req.Ref, machine.CancelledByRequest, machine.OwnerDied)
 	}
@@ -95,8 +89,7 @@ func (p *Pool) OwnerGone(now Instant, owner machine.Owner) {
 // Close refuses all waiting requests. What has to be given back is given back, until the watchdog's TTL is over: then the
 // pool is idle in any case.
 func (p *Pool) Close(now Instant) {
-	p.begin(now)
-	defer p.settle()
+	defer p.begin(now).settle()
 	if p.closing {
 		return
 	}
@@ -108,8 +101,7 @@ func (p *Pool) Close(now Instant) {
 // Stop is Close for a pool that has had its last Tick: all requests are answered. The command under way is sent at once if it
 // was to be sent again, and permits are given back in the background.
 func (p *Pool) Stop(now Instant, reason machine.Reason, detail string) {
-	p.begin(now)
-	defer p.settle()
+	defer p.begin(now).settle()
 	p.closing, p.closeAt = true, p.now+p.cfg.Watchdog
 	p.refuseAll(reason, detail)
 	p.retryNow()
@@ -125,8 +117,7 @@ func (p *Pool) Stop(now Instant, reason machine.Reason, detail string) {
 
 // Abandon ends everything at once; permits that are not given back are forgotten.
 func (p *Pool) Abandon(now Instant, reason machine.Reason, detail string) {
-	p.begin(now)
-	defer p.settle()
+	defer p.begin(now).settle()
 	p.refuseAll(reason, detail)
 	p.abandon(reason, detail)
 }

@@ -4,8 +4,7 @@ import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
 // Signal says that a message came on the channel: there may be permits.
 func (p *Pool) Signal(now Instant) {
-	p.begin(now)
-	defer p.settle()
+	defer p.begin(now).settle()
 	p.wait.RefusalIsStale = true
 	p.trySoon()
 }
@@ -16,8 +15,7 @@ func (p *Pool) Transferred(Instant, machine.Transfer) {}
 // Asked says that permits are free for the process, by its place in the wait queue. Without a waiter, the process leaves the
 // queue at once.
 func (p *Pool) Asked(now Instant, _ uint64) {
-	p.begin(now)
-	defer p.settle()
+	defer p.begin(now).settle()
 	if p.leaves() {
 		p.turn.Until = min(p.turn.Until, p.now)
 	}
@@ -27,8 +25,7 @@ func (p *Pool) Asked(now Instant, _ uint64) {
 
 // Subscribed says that no message is missed from now on.
 func (p *Pool) Subscribed(now Instant, term uint64) {
-	p.begin(now)
-	defer p.settle()
+	defer p.begin(now).settle()
 	if p.sub.Confirm(term) {
 		p.wait.RefusalIsStale = true
 		p.trySoon()
@@ -40,25 +37,26 @@ func (p *Pool) Suspect(Instant) {}
 
 // Tick says that time has passed.
 func (p *Pool) Tick(now Instant) {
-	p.begin(now)
-	p.settle()
+	p.begin(now).settle()
 }
 
 // Replied delivers the outcome of a command. It is ignored if the command is no longer under way. A failure counts for
 // the last try, even if an earlier try has failed; between two tries it is ignored.
 func (p *Pool) Replied(now Instant, number uint64, r Result) {
-	p.begin(now)
-	defer p.settle()
+	defer p.begin(now).settle()
 	if p.op.kind != 0 && p.op.command.Number == number && (r.Err == nil || p.op.InFlight) {
 		p.replied(&r)
 	}
 }
 
-// begin opens an event: time may have ended something before it.
-func (p *Pool) begin(now Instant) {
+// begin opens an event: time may have ended something before it. An event is a method that begins with
+//
+//	defer p.begin(now).settle()
+func (p *Pool) begin(now Instant) *Pool {
 	p.now = max(p.now, now)
 	p.dropExpired()
 	p.overdue()
+	return p
 }
 
 // dropExpired refuses the requests whose time is over.
