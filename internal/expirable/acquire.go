@@ -22,10 +22,7 @@ func (s *Semaphore) nextAcquire() bool {
 	for _, req := range o.requests {
 		o.until = min(o.until, trust(s.now, s.lease(req)))
 	}
-	if s.queue.Len() > 0 {
-		o.newest = s.queue.Last().ID
-	}
-	o.before = s.reserved
+	o.newest, o.before = s.queue.LastID(), s.reserved
 	if s.reserved = 0; len(o.requests) > 0 && o.requests[0].reserves() {
 		s.reserved = o.requests[0].ID
 		o.reserved = s.reserved == o.before

@@ -194,7 +194,7 @@ func (l *Lock) cleaning() bool {
 
 // opFor returns a command that takes or sets a lease as a request wants it.
 func (l *Lock) opFor(kind opKind, req *waiter) op {
-	o := op{kind: kind, mode: req.Mode, counts: once(req.Mode), request: req, newest: l.queue.Last().ID}
+	o := op{kind: kind, mode: req.Mode, counts: once(req.Mode), request: req, newest: l.queue.LastID()}
 	o.lease, o.fixed = l.leaseOf(req)
 	return o
 }

@@ -60,8 +60,13 @@ func (q *Queue[W]) Len() int { return q.root.n }
 // Head returns the first request. There must be one.
 func (q *Queue[W]) Head() W { return q.root.first() }
 
-// Last returns the last request. There must be one.
-func (q *Queue[W]) Last() W { return q.root.last() }
+// LastID returns the ID of the last request; 0 if there is none.
+func (q *Queue[W]) LastID() uint64 {
+	if q.Len() == 0 {
+		return 0
+	}
+	return q.root.last().Waiting().ID
+}
 
 // NextDeadline returns a time at or before the earliest deadline in the queue; 0 if there is none.
 func (q *Queue[W]) NextDeadline() time.Duration { return q.root.due }

@@ -42,12 +42,12 @@ func check(t *testing.T, q *Queue[*counted], m model) {
 		t.Fatalf("the queue has %d requests (%d), and should have %d", len(got), q.Len(), len(m))
 	}
 	if len(m) == 0 {
-		if q.NextDeadline() != 0 || q.owners != nil {
-			t.Fatal("an empty queue has a deadline or an index")
+		if q.NextDeadline() != 0 || q.LastID() != 0 || q.owners != nil {
+			t.Fatal("an empty queue has a deadline, a last request or an index")
 		}
 		return
 	}
-	if q.Head() != m[0] || q.Last() != m[len(m)-1] || !slices.Equal(q.Front(300), m[:min(300, len(m))]) {
+	if q.Head() != m[0] || q.LastID() != m[len(m)-1].key.ID || !slices.Equal(q.Front(300), m[:min(300, len(m))]) {
 		t.Fatal("the first or last requests differ")
 	}
 	waiting, found := q.FirstWaiting()

@@ -25,7 +25,7 @@ func (l latch) take(p *Pool) {
 		return
 	}
 	p.wait.RefusalIsStale = false
-	p.start(op{command: Command{Kind: Take}, last: p.lastWaiter()})
+	p.start(op{command: Command{Kind: Take}, last: p.queue.LastID()})
 }
 
 func (latch) taken(p *Pool, c *op, r *Result) {
@@ -41,7 +41,7 @@ func (latch) taken(p *Pool, c *op, r *Result) {
 // mixed, since Redis rejects the latter if the key of the ids has a foreign value.
 func (latch) give(p *Pool, returns []permitReturn) (rest []permitReturn) {
 	p.wait.RefusalIsStale = false
-	c := op{command: Command{Kind: Give}, last: p.lastWaiter()}
+	c := op{command: Command{Kind: Give}, last: p.queue.LastID()}
 	same, named := 0, returns[0].id != ""
 	for same < len(returns) && len(c.command.IDs) < batch && named == (returns[same].id != "") {
 		if named {
@@ -70,12 +70,4 @@ func (p *Pool) grantUpTo(last uint64) {
 		p.effects.Answer(req.Ref, machine.Answer{Kind: machine.Granted})
 	}
 	p.trySoon()
-}
-
-// lastWaiter returns the id of the last waiting request; 0 if there is none.
-func (p *Pool) lastWaiter() uint64 {
-	if p.queue.Len() == 0 {
-		return 0
-	}
-	return p.queue.Last().ID
 }

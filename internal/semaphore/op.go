@@ -17,7 +17,7 @@ const (
 func (p *Pool) start(c op) {
 	c.command.Number, p.nextNumber = p.nextNumber, 0
 	c.kind, c.began, c.until = c.command.Kind, p.now, p.now+machine.RepeatTime
-	c.newest = p.lastWaiter()
+	c.newest = p.queue.LastID()
 	p.op, p.sent = c, c.command.Number
 	p.send()
 }

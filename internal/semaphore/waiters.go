@@ -56,13 +56,7 @@ func (p *Pool) refuseUnset(newest uint64) {
 // rejectWaiting refuses all waiting acquires, changes and releases, because Redis permanently rejected a command.
 // Returns that no request awaits stay in pendingReturns.
 func (p *Pool) rejectWaiting(r *Result) {
-	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
-		p.refuse(req.Ref, machine.Rejected, r.Err.Error())
-	}
-	for _, c := range p.changes {
-		p.refuseChange(c.Ref, machine.Rejected, r.Err.Error())
-	}
-	p.changes = nil
+	p.refuseAll(machine.Rejected, r.Err.Error())
 	for _, one := range p.pendingReturns {
 		p.refuseReturn(one.ref, machine.Rejected, r.Err.Error())
 	}
