@@ -40,9 +40,11 @@ type question struct {
 	marker *actor.PID
 }
 
-// SendSystemMessage implements actor.Process. The answer is a second notice about the marker.
-func (q *question) SendSystemMessage(_ *actor.PID, message any) {
+// SendSystemMessage implements actor.Process. The answer is a second notice about the marker. It ends the question,
+// since the lock actor may no longer exist.
+func (q *question) SendSystemMessage(self *actor.PID, message any) {
 	if _, is := message.(*actor.Terminated); is {
+		q.by.Rules.Actors.ProcessRegistry.Remove(self)
 		q.by.Post.DeliverSystem(q.by.PID, &actor.Terminated{Who: q.marker})
 	}
 }

@@ -230,9 +230,10 @@ func TestTerminated_OfAForgottenLifeIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestForget_WithdrawsTheQuestion(t *testing.T) {
-	by, terminated := newWatcher(t)
-	set, stopper := new(Set), by.newStopper(t, nil)
+// newQuestion starts an owner that is asked whether it has stopped while it handles its Stopped.
+func (by Watcher) newQuestion(t *testing.T, set *Set, terminated <-chan *actor.PID) (*stopper, *Owner) {
+	t.Helper()
+	stopper := by.newStopper(t, nil)
 	owner := set.Acquire(by, stopper.pid, by.Rules.Process(stopper.pid))
 	by.Rules.Actors.Root.Stop(stopper.pid)
 	await(t, stopper.stopped)
@@ -241,10 +242,28 @@ func TestForget_WithdrawsTheQuestion(t *testing.T) {
 	if owner.asker == nil {
 		t.Fatal("the owner was not asked")
 	}
+	return stopper, owner
+}
+
+func TestForget_WithdrawsTheQuestion(t *testing.T) {
+	by, terminated := newWatcher(t)
+	set := new(Set)
+	stopper, owner := by.newQuestion(t, set, terminated)
 	set.EndUse(by, owner)
 	set.Forget(by)
 	if _, is := by.Rules.Actors.ProcessRegistry.GetLocal(owner.asker.Id); is {
 		t.Error("the question stays")
 	}
 	close(stopper.mayEnd)
+}
+
+// The lock actor may have been given up when the answer comes: then it forgets no owner.
+func TestTerminated_EndsTheQuestion(t *testing.T) {
+	by, terminated := newWatcher(t)
+	stopper, owner := by.newQuestion(t, new(Set), terminated)
+	close(stopper.mayEnd)
+	await(t, terminated)
+	if _, is := by.Rules.Actors.ProcessRegistry.GetLocal(owner.asker.Id); is {
+		t.Error("the question stays")
+	}
 }
