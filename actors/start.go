@@ -41,7 +41,8 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		r.redis.Shard()
 	}
 	r.observer = observe.New(observe.Config{
-		Host: r.host, Meter: cfg.Meter, Tracer: cfg.Tracer, LongWait: cfg.LongWait, LongHold: cfg.LongHold, Now: r.Now, Load: r.load,
+		Host: r.host, Meter: cfg.Meter, Tracer: cfg.Tracer, LongWait: cfg.LongWait, LongHold: cfg.LongHold, Cluster: r.redis.Cluster(),
+		Now: r.Now, Load: r.load,
 	})
 	r.redis.Watch(r.watch())
 	r.redis.AwaitReplicas(cfg.Replicas, cfg.ReplicaTimeout)

@@ -19,7 +19,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
-// inspect shows semaphores and latches with their kind, and release refuses them.
+// inspect shows semaphores and latches with their kind, and release and watch refuse them.
 func TestInspect_ShowsSynchronizers(t *testing.T) {
 	t.Parallel()
 	server, prefix := redistest.Shared(t), redistest.Name(t)+":"
@@ -60,8 +60,11 @@ func TestInspect_ShowsSynchronizers(t *testing.T) {
 		if !strings.Contains(text, want.Kind) || !regexp.MustCompile(fmt.Sprintf(`(?m)^(free|count) +%v$`, want.Count)).MatchString(text) {
 			t.Errorf("inspect prints %s", text)
 		}
-		if _, why := runCommand(t, server, exitUnavailable, "release", "--force", "-prefix", prefix, name); !strings.Contains(why, "not a lock") {
-			t.Errorf("release prints %s", why)
+		for _, args := range [][]string{{"release", "--force"}, {"watch"}} {
+			_, why := runCommand(t, server, exitUnavailable, append(args, "-prefix", prefix, name)...)
+			if !strings.Contains(why, "not a lock") {
+				t.Errorf("%s prints %s", args[0], why)
+			}
 		}
 	}
 	got := read[inspect.Counter](t, server, 0, "inspect", "--json", "-prefix", prefix, "permits")[0].Permits

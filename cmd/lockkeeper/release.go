@@ -72,12 +72,8 @@ func release(args []string, env environment) int {
 		inspector := inspect.Inspector{Client: client, Prefix: o.prefix}
 		before, err := one(ctx, inspector, o.args[0])
 		if err != nil {
-			if c, _ := inspector.Counter(ctx, o.args[0]); c != nil {
-				return 0, fmt.Errorf(
-					"%q is not a lock but a number in Redis (%s): release is for locks; "+
-						"a permit of an expirable semaphore becomes free when its lease ends, or by ReleaseID (tryRelease in Java)", c.Name, c.Kind)
-			}
-			return 0, err
+			return 0, notALock(ctx, inspector, o.args[0], err, "release is for locks; "+
+				"a permit of an expirable semaphore becomes free when its lease ends, or by ReleaseID (tryRelease in Java)")
 		}
 		was, from := false, strings.Join(o.owners, ", ")
 		named := before
@@ -141,4 +137,12 @@ func (o *releaseOptions) free(ctx context.Context, v inspect.Lock) (was bool, er
 		}
 	}
 	return locks.LockOf(form.Of(v.Name)).ForceRelease(ctx, owners...)
+}
+
+// notALock returns a better error than err if the name is that of a semaphore or a latch; advice follows in it.
+func notALock(ctx context.Context, inspector inspect.Inspector, name string, err error, advice string) error {
+	if c, _ := inspector.Counter(ctx, name); c != nil {
+		return fmt.Errorf("%q is not a lock but a number in Redis (%s): %s", c.Name, c.Kind, advice)
+	}
+	return err
 }

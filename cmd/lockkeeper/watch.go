@@ -69,11 +69,15 @@ func watch(args []string, env environment) int {
 		tick := time.NewTicker(o.every)
 		defer tick.Stop()
 		for {
-			all, unknown := o.readLocks(ctx, inspect.Inspector{Client: client, Prefix: o.prefix})
+			inspector := inspect.Inspector{Client: client, Prefix: o.prefix}
+			all, unknown := o.readLocks(ctx, inspector)
 			if ctx.Err() != nil {
 				return 0, nil
 			}
 			if err := o.outage(unknown, len(all) > 0); err != nil {
+				for _, name := range o.args {
+					err = notALock(ctx, inspector, name, err, "watch is for locks; inspect shows what is free")
+				}
 				return 0, err
 			}
 			if err := o.printChanges(all, unknown != nil); err != nil {

@@ -80,7 +80,7 @@ func (l *Lock) Answered(r Request, now machine.Instant, a *machine.Answer) {
 	l.measureAnswer(r, now, a)
 	l.traceAnswer(r, a)
 	switch {
-	case a.Reason == machine.NoPermits:
+	case a.Reason == machine.NoPermits && a.Kind != machine.NotDone: // not of an Inspect, which needs none
 		l.o.unset.refused(l.o, l.label, a.Detail)
 	case a.Noticed: // for an operator this is a loss like any other
 		l.measureLoss(r.Kind, machine.Gone)

@@ -29,6 +29,8 @@ type Config struct {
 	LongWait time.Duration
 	// LongHold is the time after which a hold is logged; 0: never.
 	LongHold time.Duration
+	// Cluster says that Redis is a cluster.
+	Cluster bool
 	// Now returns the time on the System's clock.
 	Now func() machine.Instant
 	// Load counts the requests that wait and the locks that are held; ok is false if ctx ends first. It may block.

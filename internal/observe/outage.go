@@ -14,9 +14,11 @@ import (
 const (
 	// outageLogInterval is the time between two log lines about an outage that lasts.
 	outageLogInterval = time.Minute
-	// outageQuietPeriod is the time without a failed call after which an outage is over: while some servers are away,
-	// calls to the other servers succeed.
-	outageQuietPeriod = 3 * time.Second
+	// quietPeriod is the time without a failed call after which an outage is over: a call may have been lucky.
+	quietPeriod = 3 * time.Second
+	// clusterQuietPeriod is the same for a cluster: while one of its servers is away, calls to the others succeed. It is
+	// longer than the time between two tries of a request that waits.
+	clusterQuietPeriod = 15 * time.Second
 )
 
 // CallEnd is the end of a call to Redis.
@@ -66,8 +68,8 @@ const (
 	outageEnds
 )
 
-// after records the end of a call. Only calls that are served end an outage.
-func (o outage) after(now machine.Instant, how CallEnd) (outage, outageChange) {
+// after records the end of a call. Only calls that are served end an outage, when no call has failed for the time quiet.
+func (o outage) after(now machine.Instant, how CallEnd, quiet time.Duration) (outage, outageChange) {
 	if how != Served {
 		if o.calls == 0 {
 			o.began = now
@@ -91,7 +93,7 @@ func (o outage) after(now machine.Instant, how CallEnd) (outage, outageChange) {
 	if o.back == 0 {
 		o.back = now
 	}
-	if now < o.failed+outageQuietPeriod {
+	if now < o.failed+quiet {
 		return o, noChange
 	}
 	return o, outageEnds
@@ -120,7 +122,11 @@ func (o *Observer) Reached(script string, end CallEnd, err error) {
 	if end != Failed {
 		out.rejection = err
 	}
-	next, what := out.after(o.cfg.Now(), end)
+	quiet := quietPeriod
+	if o.cfg.Cluster {
+		quiet = clusterQuietPeriod
+	}
+	next, what := out.after(o.cfg.Now(), end, quiet)
 	out.outage = next
 	switch what {
 	case outageBegins:

@@ -1,10 +1,16 @@
 package observe
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/host"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // An outage is logged when it begins, every minute while it lasts, and when no call has failed for
@@ -25,7 +31,7 @@ func TestOutage_IsLoggedEachMinuteUntilItEnds(t *testing.T) {
 	var o outage
 	var got []string
 	for _, call := range calls {
-		next, what := o.after(call.at, call.how)
+		next, what := o.after(call.at, call.how, quietPeriod)
 		switch what {
 		case outageBegins:
 			got = append(got, fmt.Sprint(call.at, " begins, ", call.how))
@@ -42,5 +48,24 @@ func TestOutage_IsLoggedEachMinuteUntilItEnds(t *testing.T) {
 		"2m12s ends after 1m2s", "2m14s begins, 2",
 	}; !slices.Equal(got, want) {
 		t.Errorf("logged %q, want %q", got, want)
+	}
+}
+
+// One server of a cluster does not answer; a candidate tries every few seconds, and the other servers answer.
+func TestOutage_LastsWhileOneServerOfAClusterIsAway(t *testing.T) {
+	var now machine.Instant
+	o := New(Config{
+		Host: host.New(nil, slog.New(slog.DiscardHandler)), Cluster: true,
+		Now: func() machine.Instant { return now }, Load: func(context.Context) (int64, int, bool) { return 0, 0, false },
+	})
+	for range 12 {
+		o.Reached("acquire", Failed, errors.New("no answer"))
+		for range 10 {
+			now += time.Second
+			o.Reached("renew", Served, nil)
+		}
+	}
+	if o.outages.calls != 12 {
+		t.Errorf("the outage that is under way has %d failed calls, want 12", o.outages.calls)
 	}
 }

@@ -37,8 +37,8 @@ func (l *logs) count(words string) int {
 	return strings.Count(l.text.String(), words)
 }
 
-// Without the number, requests are refused at once, also requests that could wait. This is logged once. A late release
-// does not create the semaphore.
+// Without the number, requests are refused at once, also requests that could wait. This is logged once, and not
+// if only the number is asked for. A late release does not create the semaphore.
 func TestExpirable_RefusesWithoutANumber(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Start(t), redistest.Name(t)
@@ -49,18 +49,18 @@ func TestExpirable_RefusesWithoutANumber(t *testing.T) {
 	held := acquire(t, p)
 	locktest.OK(t, semaphore.Acquire(locktest.Within(t), 1))
 	server.Do(t, "FLUSHALL")
-	for range 3 {
-		locktest.Fails(p.Acquire(locktest.Within(t)))(t, lockkeeper.ErrNoPermits)
-		locktest.Fails(p.TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrNoPermits)
-		locktest.IsError(t, semaphore.Acquire(locktest.Within(t), 1), lockkeeper.ErrNoPermits)
-		locktest.IsError(t, semaphore.TryAcquire(locktest.Within(t), 1), lockkeeper.ErrNoPermits)
-	}
 	for what, count := range map[string]func(context.Context) (int, error){
 		"available": p.Available, "acquired": p.Acquired, "total": p.Total, "available of the semaphore": semaphore.Available,
 	} {
 		if n, err := count(locktest.Within(t)); !errors.Is(err, lockkeeper.ErrNoPermits) {
 			t.Errorf("%s: %d, %v", what, n, err)
 		}
+	}
+	for range 3 {
+		locktest.Fails(p.Acquire(locktest.Within(t)))(t, lockkeeper.ErrNoPermits)
+		locktest.Fails(p.TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrNoPermits)
+		locktest.IsError(t, semaphore.Acquire(locktest.Within(t), 1), lockkeeper.ErrNoPermits)
+		locktest.IsError(t, semaphore.TryAcquire(locktest.Within(t), 1), lockkeeper.ErrNoPermits)
 	}
 	_ = held.Release(locktest.Within(t)) // it may have been lost before
 	locktest.IsError(t, semaphore.Release(locktest.Within(t), 1), lockkeeper.ErrNoPermits)
@@ -69,6 +69,7 @@ func TestExpirable_RefusesWithoutANumber(t *testing.T) {
 	}
 	redistest.Eventually(t, "a log line", func() bool { return log.count("no number of permits is set") > 0 })
 	locktest.Equal(t, log.count("level=WARN msg=\"no number of permits is set\""), 1, "it was logged %d times")
+	locktest.Equal(t, log.count(" too\""), 0, "the first line is not of a request for permits")
 }
 
 // The number is set again once no permit from before is trusted. The permits of a System that still trusts them stay
