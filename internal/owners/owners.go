@@ -29,6 +29,7 @@ type Owner struct {
 	// registered.
 	missingSince machine.Instant
 	// marker is the PID of a notice that the lock actor sends itself: it comes after all notices that were sent before.
+	// Once the owner was asked, marker is the PID of the answer.
 	marker *actor.PID
 	// asker is the PID of the question whether the owner's process has stopped; nil if it was not asked.
 	asker *actor.PID
@@ -114,6 +115,8 @@ func (by Watcher) hasStopped(owner *Owner, notice *actor.PID) bool {
 		by.Post.DeliverSystem(by.PID, &actor.Terminated{Who: owner.marker})
 	case notice == owner.marker && owner.asker == nil:
 		registry := by.Rules.Actors.ProcessRegistry
+		// Another marker: after a crash the lock actor gets the last notice again, which is no answer.
+		owner.marker = actor.NewPID(owner.PID.GetAddress(), owner.PID.GetId())
 		owner.asker, _ = registry.Add(&question{by, owner.marker}, "lockkeeper-question-"+registry.NextId())
 		by.Post.SendSystem(owner.process, owner.PID, &actor.Watch{Watcher: owner.asker})
 	default:

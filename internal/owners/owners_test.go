@@ -197,6 +197,27 @@ func TestTerminated_MayBeOfAForgottenLife(t *testing.T) {
 	}
 }
 
+// The lock actor may crash after it has asked, and gets the last notice once more: that is no answer.
+func TestTerminated_AgainIsNoAnswer(t *testing.T) {
+	by, terminated := newWatcher(t)
+	set, stopper := new(Set), by.newStopper(t, nil)
+	owner := set.Acquire(by, stopper.pid, by.Rules.Process(stopper.pid))
+	by.Rules.Actors.Root.Stop(stopper.pid)
+	await(t, stopper.stopped)
+	set.RemoveTerminated(by, stopper.pid)
+	for marker, times := await(t, terminated), 0; times < 3; times++ {
+		if set.RemoveTerminated(by, marker) != nil {
+			t.Fatal("the owner has gone before it has stopped")
+		}
+	}
+	close(stopper.mayEnd)
+	for set.RemoveTerminated(by, await(t, terminated)) != owner {
+		if set.Find(stopper.pid, nil) == nil {
+			t.Fatal("another owner has gone")
+		}
+	}
+}
+
 // The notice of a forgotten life may come even after the second life was asked whether it has stopped: it is no answer.
 func TestTerminated_OfAForgottenLifeIsNoAnswer(t *testing.T) {
 	by, terminated := newWatcher(t)
