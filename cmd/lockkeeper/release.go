@@ -139,7 +139,7 @@ func (o *releaseOptions) free(ctx context.Context, v inspect.Lock) (was bool, er
 	return locks.LockOf(form.Of(v.Name)).ForceRelease(ctx, owners...)
 }
 
-// notALock returns a better error than err if the name is that of a semaphore or a latch; advice follows in it.
+// notALock returns a better error than err if a semaphore or a latch has the name; advice is a part of it.
 func notALock(ctx context.Context, inspector inspect.Inspector, name string, err error, advice string) error {
 	if c, _ := inspector.Counter(ctx, name); c != nil {
 		return fmt.Errorf("%q is not a lock but a number in Redis (%s): %s", c.Name, c.Kind, advice)
