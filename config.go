@@ -39,12 +39,12 @@ type Config struct {
 	// waits acquires it for up to twice this time. Default 5 ms; at most a third of Watchdog.
 	HandOffLimit time.Duration
 	// Linger is the time for which a plain or a fenced lock may linger in this process without a holder, from the
-	// moment it was taken from Redis. Until then the process acquires and releases it again without Redis. Use Linger
-	// if the same process acquires the lock again and again, above all if Redis is far away. Another process that waits
-	// for the lock, or tries once, asks for the lock, and this process releases it at once; the try itself is refused.
-	// Clients that do not ask, such as Redisson or a RedLock, get the lock after this time at the latest. If the
-	// process dies, the lock is free when its lease ends. See docs/using.md. Default 0: a lock is released when its
-	// holder releases it; at most a third of Watchdog. In a cluster New fails with ErrInvalid.
+	// moment it was taken from Redis. Until then the process acquires and releases it again without Redis. Use Linger if
+	// one process acquires the lock again and again, above all far from Redis. Another process that waits for the lock, or
+	// tries once, asks for the lock, and this process releases it at once; the try itself is refused. Clients that do not
+	// ask, such as Redisson or a RedLock, get the lock after this time at the latest. If the process dies, the lock is
+	// free when its lease ends. See docs/using.md. Default 0: a lock is released when its holder releases it; at most a
+	// third of Watchdog. In a cluster New fails with ErrInvalid.
 	Linger time.Duration
 	// Poll is the longest time between two tries of a waiting process. Half of Watchdog takes its place if that is
 	// shorter, but not for fair locks and RedLocks. The tries make up for lost messages and keep the process's entry in
@@ -56,10 +56,10 @@ type Config struct {
 	// quarter of what is left of the lease. Default 2 s; at least 10 ms.
 	CallTimeout time.Duration
 	// Replicas is the number of replicas of Redis that must have received a lease, and the fencing tokens drawn with
-	// it, before the lease is trusted: at a grant, a re-entry and a renewal. Set Replicas if a replica may be promoted
-	// to master, since the replica may not know the latest grants. A grant that is not confirmed within ReplicaTimeout
-	// is undone: a request that does not wait is refused with ErrNotReplicated, a waiting request tries again. A hold
-	// whose renewals are not confirmed is lost when its lease ends.
+	// it, before the lease is trusted: at a grant, a re-entry and a renewal. Set Replicas if a replica may be promoted to
+	// master, since it may not know the latest grants. A grant that is not confirmed within ReplicaTimeout is undone: a
+	// request that does not wait is refused with ErrNotReplicated, a waiting request tries again. A hold whose renewals
+	// are not confirmed is lost when its lease ends.
 	//
 	// All processes must use the same number. If locks must be granted while a replica is missing, as after a failover,
 	// the number must be less than the number of replicas; see docs/guarantees.md. Each grant costs one round trip to
@@ -90,9 +90,9 @@ type Config struct {
 	KeyPrefix string
 	// OneTokenCounter makes all fenced locks and singletons of this KeyPrefix draw their tokens from one counter. By
 	// default each name has a counter of its own, which stays in Redis for ever. Set OneTokenCounter if the program
-	// uses many names only once, such as a name for each order. All processes that use fenced locks or singletons of
-	// this KeyPrefix must have the same setting, and none may use Redisson's RFencedLock. docs/kinds.md says how to
-	// turn it on for names that have had tokens. In a cluster New fails with ErrInvalid.
+	// uses many names only once, such as one for each order. All processes that use fenced locks or singletons of this
+	// KeyPrefix must have the same setting, and none may use Redisson's RFencedLock. docs/kinds.md says how to turn it
+	// on for names that have had tokens. In a cluster New fails with ErrInvalid.
 	OneTokenCounter bool
 	// Application names the program in the record that the System keeps in Redis, so that other
 	// processes can report which process holds a lock; see Process. At most 256 bytes of UTF-8.
@@ -106,14 +106,13 @@ type Config struct {
 	// records wait for it; further ones are dropped, and a record reports how many. Close waits for the handler for at
 	// most a second, and for a System of Open two.
 	Logger *slog.Logger
-	// LongWait is the time after which a request that waits causes a warning, which names the current holder. The
-	// warning is repeated each time the duration has doubled. Only the first request that waits for a lock causes
-	// warnings. Waits of Elect, Lead and LeaderProps, and for a Semaphore or a Latch, are not logged. Default 0: no
-	// warning; otherwise at least 10 ms.
+	// LongWait is the time after which a request that waits causes a warning, which names the current holder; another
+	// one follows each time the duration has doubled. Only the first request that waits for a lock causes warnings.
+	// Waits of Elect, Lead and LeaderProps, and for a Semaphore or a Latch, are not logged. Default 0: no warning;
+	// otherwise at least 10 ms.
 	LongWait time.Duration
-	// LongHold is the time after which a lock that is held causes a warning. The warning is repeated each time the
-	// duration has doubled. Holds of Elect, Lead and LeaderProps are not logged. Default 0: no warning; otherwise at
-	// least 10 ms.
+	// LongHold is the time after which a lock that is held causes a warning; another one follows each time the duration
+	// has doubled. Holds of Elect, Lead and LeaderProps are not logged. Default 0: no warning; otherwise at least 10 ms.
 	LongHold time.Duration
 	// HoldStacks records the stack of each goroutine that acquires a lock, for the warning of LongHold. Each hold costs
 	// a few microseconds and 256 bytes more.

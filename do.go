@@ -25,8 +25,6 @@ var errUnconfirmed = fmt.Errorf("%w: it has not answered within %v, and the rele
 // returned nil.
 //
 // If f panics or calls [runtime.Goexit], Do releases the lock, and the panic or exit continues.
-//
-// With WithWait(0), Do does not wait: it returns ErrHeld if another owner holds the lock.
 func (l *Lock) Do(ctx context.Context, f func(ctx context.Context) error, options ...WorkOption) error {
 	var o outcome
 	l.do(ctx, f, options, &o)

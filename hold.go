@@ -109,9 +109,8 @@ func (h *Hold) checkUsable() error {
 // lost. The context is also cancelled once this hold and all holds of the lock that were acquired with this context, or
 // with a context derived from it, are released.
 //
-// An Acquire of the same lock with this context re-enters the lock. Goroutines that share the
-// context therefore do not exclude each other. Give them the context from before the Acquire,
-// or let them acquire with WithoutReentry, which refuses a re-entry.
+// An Acquire of the same lock with this context re-enters the lock. Goroutines that share the context therefore do not
+// exclude each other. Give them the context from before the Acquire, or let them acquire with WithoutReentry.
 func (h *Hold) Context() context.Context {
 	if err := h.checkUsable(); err != nil {
 		ctx, cancel := context.WithCancelCause(context.Background())

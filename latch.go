@@ -81,8 +81,8 @@ func (l *Latch) Wait(ctx context.Context, options ...WaitOption) error {
 }
 
 // Delete opens the latch until a count is set again, also for the calls that wait, and reports whether it was closed.
-// Use Delete for a latch whose count-downs will not come: the latch would stay closed in Redis for ever. If Delete
-// fails with ErrUnavailable, the latch may have been deleted.
+// Use it for a latch whose count-downs will not come, which would stay closed in Redis for ever. If Delete fails with
+// ErrUnavailable, the latch may have been deleted.
 func (l *Latch) Delete(ctx context.Context) (deleted bool, err error) {
 	a, err := l.ask(ctx, "delete", request.NewCountCall(request.OpDelete, 0))
 	return a.Done, err

@@ -73,8 +73,8 @@ func (l *Lock) checkCall(ctx context.Context) error {
 // Redis has answered), ErrNotReplicated (only with WithWait), ErrRejected, ErrInvalid, ErrCrashed, and for a re-entry
 // ErrLost.
 //
-// ctx bounds only the wait. The end of ctx does not release the lock, and does not cancel the
-// hold's Context; see Do for a function that ends with ctx.
+// ctx bounds only the wait. Its end neither releases the lock nor cancels the hold's Context; see Do for a function
+// that ends with ctx.
 //
 // Acquire with the Context of a hold of the same lock re-enters the lock, as long as any hold
 // of that call tree is held. The call tree is the first hold and all holds that have

@@ -19,9 +19,8 @@ import (
 // has lost its data, Acquire and TryAcquire fail with ErrNoPermits even if they would wait. The System does
 // not set the number again, since it cannot know when the permits that were acquired before are released.
 //
-// Permits have no owner. Any client may release permits that another client has acquired. The permits of a process that
-// has died, or that has closed its System without releasing them, stay taken until a client releases them with Release
-// or AddPermits.
+// Permits have no owner: any client may release them. The permits of a process that has died, or that has closed its
+// System without releasing them, stay taken until a client releases them with Release or AddPermits.
 //
 // Within a System, permits are acquired in order of arrival: a request for few permits never overtakes
 // an earlier request for many. Processes take turns: while others wait, each hands permits off to its own
@@ -109,8 +108,7 @@ func (s *Semaphore) Release(ctx context.Context, n int) error {
 	return err
 }
 
-// ReleaseIfExists is like Release, but returns no error if the semaphore does not exist. It reports whether the
-// semaphore exists.
+// ReleaseIfExists is like Release, but returns no error if the semaphore does not exist. It reports whether it exists.
 func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (released bool, err error) {
 	call := request.NewCountCall(request.OpRelease, int64(n))
 	call.IfExists = true

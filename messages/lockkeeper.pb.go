@@ -2337,9 +2337,7 @@ func (x *LeaseAtRisk) GetCorrelationId() string {
 // client may release them, and permits of a process that has died stay taken.
 type Semaphore struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
-	// Redis. It must not be a key that is derived from another name, such as lockkeeper_wait_queue:{a}, nor
-	// only that name in braces, as in {a}: REASON_INVALID.
+	// See Lock.name.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3207,9 +3205,7 @@ func (x *PermitsRefused) GetCorrelationId() string {
 // count-downs.
 type Latch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
-	// Redis. It must not be a key that is derived from another name, such as lockkeeper_wait_queue:{a}, nor
-	// only that name in braces, as in {a}: REASON_INVALID.
+	// See Lock.name.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
