@@ -68,7 +68,8 @@ const (
 	outageEnds
 )
 
-// after records the end of a call. Only calls that are served end an outage, when no call has failed for the time quiet.
+// after records the end of a call. Only calls that are served end an outage, when no call has failed for the time
+// quiet.
 func (o outage) after(now machine.Instant, how CallEnd, quiet time.Duration) (outage, outageChange) {
 	if how != Served {
 		if o.calls == 0 {
