@@ -23,7 +23,7 @@ func waiter(i int) string { return fmt.Sprintf("%08x-6b1d-4a53-9a5e-2f4b7c1d0e88
 // full are scripts without what they do in the usual case instead of the wait queue.
 var full = map[*scripts.Script]*scripts.Script{
 	scripts.Acquire: with(scripts.Acquire, "held_by = confirm_entry(", "held_by = (function() end)("),
-	scripts.Release: with(scripts.Release, "if freed and not foreign and size > 0 then", "if false then"),
+	scripts.Release: with(scripts.Release, "and transfer_to_first(", "and (function() end)("),
 }
 
 // with returns a script with another text in one place.

@@ -151,7 +151,7 @@ var All = []Control{
 		Broken: "the lease of a transfer is shorter than its receiver assumes",
 		Edits: []Edit{
 			{"scripts/common/wait_queue_transfer.lua", "entry.mode, entry.ttl, joins)", "entry.mode, 100, joins)"},
-			{"scripts/release.lua", "take(hash, ttl, client", "take(hash, 100, client"},
+			{"scripts/common/transfer_to_first.lua", "take(hash, ttl, client", "take(hash, 100, client"},
 		},
 		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(150, 400), Think: ms(0, 30)}), Faults: "nothing reaches Redis",
 	},
