@@ -1,6 +1,6 @@
--- Gives back the permits of some holds, whichever client has taken them, unless the number of permits is no longer set. A
--- late command does so too: no two permits have the same id, and a permit cannot be given back twice. The commands of an
--- abandoned actor may arrive after the next actor's.
+-- Gives back the permits of some holds, whichever client has taken them, unless the number of permits is no longer set.
+-- A late command does so too: no two permits have the same id, and a permit cannot be given back twice. The commands of
+-- an abandoned actor may arrive after the next actor's.
 --
 -- KEYS[1]  the permits that are free, a string
 -- KEYS[2]  the permits that are taken, a sorted set: id, 16 bytes -> when it expires, in epoch ms

@@ -17,8 +17,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// Acquire and release have fast paths, which read entries with patterns of their own. Whatever the form of an entry, the
-// scripts do the same without them, when they call parse_entry.
+// Acquire and release have fast paths, which read entries with patterns of their own. Whatever the form of an entry,
+// the scripts do the same without them, when they call parse_entry.
 func TestFastPaths_ReadEntriesAsParseEntryDoes(t *testing.T) {
 	d := onRedis(t)
 	for _, s := range full {

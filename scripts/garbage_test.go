@@ -211,8 +211,8 @@ func TestWaitQueue_MayBeLong(t *testing.T) {
 	}
 }
 
-// The queue of a fair lock does not become longer than what a script reads: waiters that find it full join it later, and
-// those in it leave it and get the lock.
+// The queue of a fair lock does not become longer than what a script reads: waiters that find it full join it later,
+// and those in it leave it and get the lock.
 func TestSyncQueue_IsNeverTooLong(t *testing.T) {
 	d := connect(t, rueidis.ClientOption{InitAddress: []string{redistest.Start(t).Addr()}})
 	lock := redistest.Name(t)

@@ -1,5 +1,5 @@
--- Leaves a lock to expire, after the minimum time of a hold that has ended. Replaces the owner, so that no late command of
--- its term changes the key.
+-- Leaves a lock to expire, after the minimum time of a hold that has ended. Replaces the owner, so that no late command
+-- of its term changes the key.
 --
 -- KEYS[1]  the lock's hash: owner -> hold count
 -- ARGV[1]  owner

@@ -1,7 +1,8 @@
 // Package scripts holds the Lua scripts that Lockkeeper runs inside Redis, one file per operation. The header of a file
 // documents its KEYS, ARGV and reply, and its first lines name them in the same order. A line "--- include common/x.lua"
-// stands for that file, which has what several scripts need. A script includes it as late as it can, since the definitions in
-// it cost time in Redis. Names in capitals that no file defines are from this one. docs/glossary.md defines the terms.
+// stands for that file, which has what several scripts need, or what would hide the rest of one. A script includes it as
+// late as it can, since the definitions in it cost time in Redis. Names in capitals that no file defines are from this
+// one. docs/glossary.md defines the terms.
 //
 // The scripts leave the same state in Redis as Redisson's: the same key, field, channel and payload. Beside Redisson's
 // keys they have their own, which begin with lockkeeper_ after any prefix. They set the hold count instead of adding to
@@ -71,8 +72,8 @@ const (
 // block Redis for long. A queue in order may have any number.
 const maxQueueFields int64 = 10_000
 
-// MaxEntryTTL is the longest time in ms that an entry of a wait queue may last without being confirmed, and so the longest
-// lease of a transfer. A longer one is not from a client of ours.
+// MaxEntryTTL is the longest time in ms that an entry of a wait queue may last without being confirmed, and so the
+// longest lease of a transfer. A longer one is not from a client of ours.
 const MaxEntryTTL int64 = 24 * 60 * 60 * 1000
 
 // constant is a name that scripts use, and its value in Lua.
@@ -103,8 +104,8 @@ var texts = [][2]string{
 	{"ANY_ENTRY", "^((%d+) (%d+) " + entry + ") ?([-%d]*)$"},
 }
 
-// entry is the pattern of what a client says in its entry of a wait queue. An ADDED_ENTRY of an ARGV, and a STORED_ENTRY
-// of the queue, reserve no lock; ANY_ENTRY is stored, and may. See common/wait_queue_entries.lua.
+// entry is the pattern of what a client says in its entry of a wait queue. An ADDED_ENTRY of an ARGV, and a
+// STORED_ENTRY of the queue, reserve no lock; ANY_ENTRY is stored, and may. See common/wait_queue_entries.lua.
 const entry = "(%d+) (%d+) (%d+) ([01]) (%d+) ([01])"
 
 // beforeName returns the beginning of a key or channel of a lock, up to the colon before the lock's name.
@@ -113,8 +114,8 @@ func beforeName(of func(name string) string) string {
 	return before
 }
 
-// Sharded pub/sub has its own commands: a channel has a slot, as a key has, and its messages and subscribers stay on the
-// slot's server.
+// Sharded pub/sub has its own commands: a channel has a slot, as a key has, and its messages and subscribers stay on
+// the slot's server.
 var (
 	pubSub        = []constant{{"PUBLISH", "'PUBLISH'"}, {"NUMSUB", "'NUMSUB'"}, {"SHARDED", false}}
 	shardedPubSub = []constant{{"PUBLISH", "'SPUBLISH'"}, {"NUMSUB", "'SHARDNUMSUB'"}, {"SHARDED", true}}
@@ -134,8 +135,8 @@ func script(name string, reply Shape) *Script {
 // include begins a line of a file that stands for another file.
 const include = "--- include "
 
-// expand returns the text of a file. The text of each file that it includes, and that is not in the script yet, replaces
-// the line that includes it.
+// expand returns the text of a file. The text of each file that it includes, and that is not in the script yet,
+// replaces the line that includes it.
 func expand(file string, has map[string]bool) string {
 	source, err := files.ReadFile(file)
 	if err != nil {

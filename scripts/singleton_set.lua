@@ -1,6 +1,6 @@
--- Writes where the instance of a singleton is, or what an instance had begun when it stopped. The writer with the highest
--- token wins, however late the others come. A token above the counter is from before Redis lost the counter: its instance
--- has gone, or has lost the lock.
+-- Writes where the instance of a singleton is, or what an instance had begun when it stopped. The writer with the
+-- highest token wins, however late the others come. A token above the counter is from before Redis lost the counter:
+-- its instance has gone, or has lost the lock.
 --
 -- KEYS[1]  the whereabouts of the singleton, a hash
 -- ARGV[1]  the field, "at" or "left": lines, the newest first, each of which begins with a token

@@ -3,8 +3,8 @@
 --- include common/foreign_hash.lua
 
 -- Confirms the entry of a process whose try is refused, if nothing else has to be done. Does the same as
--- wait_queue_claim.lua, and leaves rarer cases and all errors to it. So a refused try takes 0.4 of the CPU time in Redis:
--- 25 µs, not 65; with parse_entry it would be 31. To compare refused-32 with refused-full-32:
+-- wait_queue_claim.lua, and leaves rarer cases and all errors to it. So a refused try takes 0.4 of the CPU time in
+-- Redis: 25 µs, not 65; with parse_entry it would be 31. To compare refused-32 with refused-full-32:
 -- go test -run '^$' -bench WaitQueue/refused ./scripts
 --
 -- Returns for how many ms the lock is held, and the holder; nil if the entry was not confirmed.

@@ -1,4 +1,4 @@
--- Common part of the scripts of semaphores and latches: how many permits are free, and how many count-downs are missing.
+-- Common part of the scripts of semaphores and latches: how many permits are free, or count-downs are missing.
 
 --- include common/number.lua
 

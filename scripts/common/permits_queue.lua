@@ -1,8 +1,8 @@
 -- Common part of the scripts of the semaphore: the processes that wait for permits. The keys and the entries have the
 -- form of a lock's wait queue.
 --
--- The field <tokens> of an entry says how many permits the first waiter of its process wants; its <mode> is "0". No permits
--- are transferred: they have no lease, so a process that died would take them with it. Entries only say which
+-- The field <tokens> of an entry says how many permits the first waiter of its process wants; its <mode> is "0". No
+-- permits are transferred: they have no lease, so a process that died would take them with it. Entries only say which
 -- processes to wake, and which permits to leave to them: the free permits are for the first entries, as far as they
 -- suffice. So each release wakes as many processes as it serves, and each process gets its turn.
 
@@ -17,9 +17,9 @@ local MAX_WOKEN = 1000
 -- How many entries are read at a time.
 local AT_ONCE = 8
 
--- Opens the wait queue of a semaphore for a client; nil if it is not all here. In the result, size is the number of entries
--- that listen, own is how many of them are the client's, and mine is the text of its entry. dropped says that an entry has
--- gone, so that the entries behind it have moved up.
+-- Opens the wait queue of a semaphore for a client; nil if it is not all here. In the result, size is the number of
+-- entries that listen, own is how many of them are the client's, and mine is the text of its entry. dropped says that
+-- an entry has gone, so that the entries behind it have moved up.
 local function open_queue(semaphore, key, settings, client)
   local order = order_of(key)
   local members, one_server = beside('ZCARD', order), has_one_server(settings)
@@ -55,8 +55,8 @@ local function is_reachable(queue, entry)
     or redis.call('PUBSUB', NUMSUB, turn_channel(queue.key, entry))[2] > 0
 end
 
--- Calls visit with the entries that listen, in their order, until it returns true. Removes the entries of clients that have
--- gone.
+-- Calls visit with the entries that listen, in their order, until it returns true. Removes the entries of clients that
+-- have gone.
 local function visit_entries(queue, visit)
   local visited = 0
   repeat
@@ -93,8 +93,8 @@ local function reserved_in(queue, free)
   return math.min(sum, free)
 end
 
--- Wakes the processes for which the free permits suffice now, and did not suffice before; also the others if an entry before
--- them has gone.
+-- Wakes the processes for which the free permits suffice now, and did not suffice before; also the others if an entry
+-- before them has gone.
 local function wake_up(queue, before, free)
   local sum, woken = 0, 0
   if queue.size > 0 and free > 0 then
@@ -118,9 +118,10 @@ local function leave(queue)
   end
 end
 
--- Adds an entry for the client at the end, or confirms the one that it has, unless the server is out of memory. An entry
--- that did not listen had no place, and an entry that no longer listens loses its place. The entries behind it then move
--- up, as they do behind an entry that wants fewer permits than before. A new key would stop the move of a slot.
+-- Adds an entry for the client at the end, or confirms the one that it has, unless the server is out of memory. An
+-- entry that did not listen had no place, and an entry that no longer listens loses its place. The entries behind it
+-- then move up, as they do behind an entry that wants fewer permits than before. A new key would stop the move of a
+-- slot.
 local function enter(queue, wanted)
   local now = time_of(queue)
   local old = queue.own == 1 and parse_entry(queue.client, queue.mine, now)

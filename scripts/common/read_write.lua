@@ -119,9 +119,10 @@ local function look_at(hash, prefix, fields)
   return foreign, longest, dead
 end
 
--- Ends holds: removes the fields of their owners from the hash. Reports whether the lock is free now. The lock lasts as long
--- as the longest remaining hold. A hash with fields of another application stays, without a TTL. One command removes all
--- fields, after all reads: if Redis refuses a command, it leaves no lock without an owner, which would keep every client out.
+-- Ends holds: removes the fields of their owners from the hash. Reports whether the lock is free now. The lock lasts as
+-- long as the longest remaining hold. A hash with fields of another application stays, without a TTL. One command
+-- removes all fields, after all reads: if Redis refuses a command, it leaves no lock without an owner, which would keep
+-- every client out.
 local function end_holds(hash, prefix, ended)
   local ends, fields = {}, {}
   for _, field in ipairs(ended) do

@@ -28,8 +28,8 @@ local function plain_lock(hash, counter)
   return {hash = hash, channel = LOCK_CHANNEL, counter = counter, give = give}
 end
 
--- Opens a wait queue. size is the result of size_of, and owner the owner that the command is about. lock.give(owner, mode,
--- ttl, joins) makes a waiter the owner of the lock, which is free, or, with joins, held by readers.
+-- Opens a wait queue. size is the result of size_of, and owner the owner that the command is about. lock.give(owner,
+-- mode, ttl, joins) makes a waiter the owner of the lock, which is free, or, with joins, held by readers.
 local function wait_queue(size, key, settings, lock, owner)
   local client, number = string.match(owner, '^([^:]*):?(%d*)')
   local queue = read_entries(size, key, settings, lock.hash, client)
@@ -97,11 +97,11 @@ local function wait_queue(size, key, settings, lock, owner)
     return length, foreign + queue.seen
   end
 
-  -- Ends the turn of the client, which has just released the lock. Transfers the lock, or leaves it to foreign clients: in
-  -- proportion, or if that is forced, or at the beginning of every period, since some of them cannot be seen. length and
-  -- foreign are the results of others. yields: the holder wants the lock again. If it does not, and no entry is in the
-  -- queue, its next request may come before foreign clients have woken: so the lock is left to the foreign clients that
-  -- are seen. Reports whether the lock was transferred, and whether it is left to foreign clients.
+  -- Ends the turn of the client, which has just released the lock. Transfers the lock, or leaves it to foreign clients:
+  -- in proportion, or if that is forced, or at the beginning of every period, since some of them cannot be seen. length
+  -- and foreign are the results of others. yields: the holder wants the lock again. If it does not, and no entry is in
+  -- the queue, its next request may come before foreign clients have woken: so the lock is left to the foreign clients
+  -- that are seen. Reports whether the lock was transferred, and whether it is left to foreign clients.
   function queue.end_turn(length, foreign, yields, forced)
     local now, every = queue.now, queue.every
     local due = length > 0 and every > 0 and now / 1000 % every < math.min(queue.open_time, every / 100)

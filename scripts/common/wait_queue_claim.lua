@@ -23,9 +23,9 @@ local function add_claims(queue)
     return parse_entry(queue.client, text, now), text
   end
 
-  -- Gives a MultiLock that has waited, and has no entry, the place of the time when it began, before it asks. So MultiLocks
-  -- have the same order in all wait queues, and the first of them waits only for holders and for clients that have waited
-  -- for longer.
+  -- Gives a MultiLock that has waited, and has no entry, the place of the time when it began, before it asks. So
+  -- MultiLocks have the same order in all wait queues, and the first of them waits only for holders and for clients
+  -- that have waited for longer.
   function queue.add_since(wanted)
     local entry = not queue.mine and string.find(wanted, ' r%d') and parse_wanted(wanted, nil, '0')
     if entry then
@@ -40,8 +40,8 @@ local function add_claims(queue)
     return mine and not mine.gone and not mine.is_new
   end
 
-  -- Adds an entry for the client, or confirms the one that it has; last: at a new place, usually the end. busy: the client
-  -- wants several locks, and another of them is not free. A renewed reservation would keep this lock free in vain.
+  -- Adds an entry for the client, or confirms the one that it has; last: at a new place, usually the end. busy: the
+  -- client wants several locks, and another is not free. A renewed reservation would keep this lock free in vain.
   function queue.enter(wanted, last, busy)
     local old = queue.mine and not queue.mine.gone and queue.mine
     if wanted == '' or old and tonumber(old.term) > queue.term(wanted) then

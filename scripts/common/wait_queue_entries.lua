@@ -1,5 +1,5 @@
--- How the wait queue of a lock is stored, in which waiting processes have entries. This is the first of six parts. Scripts
--- include the last, which includes the others:
+-- How the wait queue of a lock is stored, in which waiting processes have entries. This is the first of six parts.
+-- Scripts include the last, which includes the others:
 --
 --   wait_queue_entries.lua   what is stored
 --   wait_queue_read.lua      how it is read and written
@@ -8,8 +8,8 @@
 --   wait_queue_claim.lua     a client asks for the lock, and gets an entry if it is refused
 --   wait_queue.lua           a client leaves, or releases the lock; wait_queue() opens a queue
 --
--- The wait queue is a hash and a sorted set beside the lock's hash, which Redisson does not know. The hash has all that is
--- known of the entries:
+-- The wait queue is a hash and a sorted set beside the lock's hash, which Redisson does not know. The hash has all that
+-- is known of the entries:
 --
 --   client uuid -> "<arrived> <seen> <ttl> <term> <seq> <mode> <tokens> <listens>[ <reserved>]"
 --                  the entry of a client: when it was added and when the client was last seen
@@ -36,12 +36,12 @@
 -- Foreign clients are those that cannot get a transfer: clients without an entry, such as Redisson's, and
 -- clients whose entry does not listen. Any other field or value is garbage, and is removed.
 --
--- An entry in the ARGV of a script is "<ttl> <term> <seq> <mode> <tokens> <listens>" (scripts.go has its pattern), with " r"
--- after it if it reserves the lock, and "" for none. After the "r" is for how many µs the client has waited for
--- several locks that no single script takes; see add_since. The settings are "<open time> <one server> <period>": for how
--- many ms a lock is left to foreign clients; "1" if there is one server, no cluster, so that it knows all subscribers; and
--- every how many ms a lock is left to foreign clients that are not seen (0: never). Clients may differ in
--- their TTL, and each trusts a transfer for its own.
+-- An entry in the ARGV of a script is "<ttl> <term> <seq> <mode> <tokens> <listens>" (scripts.go has its pattern), with
+-- " r" after it if it reserves the lock, and "" for none. After the "r" is for how many µs the client has waited for
+-- several locks that no single script takes; see add_since. The settings are "<open time> <one server> <period>": for
+-- how many ms a lock is left to foreign clients; "1" if there is one server, no cluster, so that it knows all
+-- subscribers; and every how many ms a lock is left to foreign clients that are not seen (0: never). Clients may differ
+-- in their TTL, and each trusts a transfer for its own.
 --
 -- Most wait queues are empty. A script calls size_of, and wait_queue only if it must, so that an empty one
 -- costs one command. For the same reason, the functions of a queue are made when it is opened.
@@ -116,8 +116,8 @@ local function foreign_subscribers(key, channel)
   return math.max(n[2] - n[4], 0)
 end
 
--- Returns the channel on which the client of an entry hears that its turn has come. With sharded pub/sub, a client has a
--- channel for each lock, since the channel must be in the lock's slot.
+-- Returns the channel on which the client of an entry hears that its turn has come. With sharded pub/sub, a client has
+-- a channel for each lock, since the channel must be in the lock's slot.
 local function turn_channel(key, entry)
   return TURN_CHANNEL .. entry.client .. (SHARDED and of_lock(key) or '')
 end

@@ -114,8 +114,8 @@ local function read_entries(size, key, settings, hash, client)
       queue[field] = tonumber(value)
     end
   end
-  -- Removes the entries that have expired. Each is removed once, so only very many of them would cost too much: one script
-  -- would block Redis.
+  -- Removes the entries that have expired. Each is removed once, so only very many of them would cost too much: one
+  -- script would block Redis.
   local over = queue.number > 0 and redis.call('ZRANGE', order, -now, '(0', 'BYSCORE', 'LIMIT', 0, 1000) or {}
   for _, member in ipairs(over) do
     queue.drop(string.sub(member, 2))

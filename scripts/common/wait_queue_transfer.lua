@@ -156,8 +156,8 @@ local function add_transfers(queue, key, lock)
     return transferred, begun
   end
 
-  -- Transfers a lock that was found free: its hold has expired, or its key was deleted. If the lock is reserved for a MultiLock
-  -- from now on, wakes that: it does not know that the lock is free. Returns the mode as transfer_next does.
+  -- Transfers a lock that was found free: its hold has expired, or its key was deleted. If the lock is reserved for a
+  -- MultiLock from now on, wakes that: it does not know that the lock is free. Returns the mode as transfer_next does.
   function queue.transfer_found()
     local transferred, begun = queue.transfer_next()
     if begun then
@@ -185,7 +185,7 @@ local function add_transfers(queue, key, lock)
     end
   end
 
-  -- Lets others join the readers that hold the lock, if a writer that has gone kept them from it. Reports whether it did.
+  -- If a writer that has gone kept others from joining the readers that hold the lock, lets them join, and returns true.
   function queue.transfer_unblocked()
     if queue.vacated then
       queue.transfer_next(true)
