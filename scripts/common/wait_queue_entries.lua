@@ -43,8 +43,9 @@
 -- subscribers; and every how many ms a lock is left to foreign clients that are not seen (0: never). Clients may differ
 -- in their TTL, and each trusts a transfer for its own.
 --
--- Most wait queues are empty. A script calls size_of, and wait_queue only if it must, so that an empty one
--- costs one command. For the same reason, the functions of a queue are made when it is opened.
+-- Most wait queues are empty. A script calls size_of, and wait_queue only if it must, so that an empty one costs one
+-- command. For the same reason, the functions of a queue are closures, which are made when it is opened. As functions
+-- of the whole script, with the queue as an argument, they are no faster, and cost every script that finds it empty.
 
 -- The form of a client, in lower case.
 local CLIENT = '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x$'
