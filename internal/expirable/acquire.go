@@ -20,7 +20,7 @@ func (s *Semaphore) nextAcquire() bool {
 	first := s.queue.Front(acquireBatch)
 	o := op{kind: Acquire, requests: first[:fits(len(first), func(i int) int { return first[i].Count })], until: s.now + machine.RepeatTime}
 	for _, req := range o.requests {
-		o.until = min(o.until, trust(s.now, s.lease(req)))
+		o.until = min(o.until, machine.TrustedUntil(s.now, s.lease(req)))
 	}
 	o.newest, o.before = s.queue.LastID(), s.reserved
 	if s.reserved = 0; len(o.requests) > 0 && o.requests[0].reserves() {
@@ -55,7 +55,7 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 		s.reserved = 0
 	}
 	for _, req := range o.requests[:min(r.Served, len(o.requests))] {
-		h := hold{permits: o.permits(req), fixed: req.Lease > 0, sentAt: o.sentAt, until: trust(o.sentAt, s.lease(req))}
+		h := hold{permits: o.permits(req), fixed: req.Lease > 0, sentAt: o.sentAt, until: machine.TrustedUntil(o.sentAt, s.lease(req))}
 		late := s.now >= h.until
 		if _, waits := s.queue.Find(req.ID); !waits || late {
 			s.giveBack(permitReturn{permits: h.permits, until: h.until})

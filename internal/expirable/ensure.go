@@ -16,7 +16,7 @@ func (s *Semaphore) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 		s.refuseOver(id, ref, machine.NotDone)
 		return
 	}
-	left, maxLeft, why := h.end()-s.now, trust(0, s.cfg.Watchdog), ""
+	left, maxLeft, why := h.end()-s.now, machine.TrustedUntil(0, s.cfg.Watchdog), ""
 	switch {
 	case left >= d:
 		s.effects.Answer(ref, machine.Answer{Kind: machine.Ensured, Until: h.end()})

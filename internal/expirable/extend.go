@@ -67,13 +67,13 @@ func (s *Semaphore) shorten(h *hold, e *extension) {
 	again := *h
 	again.sentAt = s.now // replies to earlier renewals do not count from now on
 	again.longest = max(h.takenUntil(), s.now+e.sets)
-	if until := trust(s.now, e.sets); until < h.until {
+	if until := machine.TrustedUntil(s.now, e.sets); until < h.until {
 		again.until = until
 		if h.fixed && !e.fixed { // the watchdog renews it until its fixed lease would have ended
 			again.fixed, again.leaseEnd = false, h.end()
 		}
 	}
-	if end := trust(s.now, e.lease); e.lease > 0 && end < h.end() {
+	if end := machine.TrustedUntil(s.now, e.lease); e.lease > 0 && end < h.end() {
 		again.leaseEnd = end
 	}
 	s.changeLease(h, &again)
@@ -114,13 +114,13 @@ func (s *Semaphore) extensionReplied(seq uint64, r Result) bool {
 		s.endVanished(h) // which answers the request
 		return true
 	default:
-		again.fixed, again.until = e.fixed, trust(e.sentAt, e.sets)
+		again.fixed, again.until = e.fixed, machine.TrustedUntil(e.sentAt, e.sets)
 		if e.ensures == 0 {
 			again.leaseEnd = 0
 		}
 		renewAt = e.sentAt + s.cfg.RenewAfter(s.now-e.sentAt)
 		if e.lease > 0 && !e.fixed {
-			again.leaseEnd = trust(e.sentAt, e.lease)
+			again.leaseEnd = machine.TrustedUntil(e.sentAt, e.lease)
 		}
 		s.changeLease(h, &again)
 		s.answerExtension(e, machine.Answer{Kind: machine.Extended, HoldID: h.id, Until: again.end()})

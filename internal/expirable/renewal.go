@@ -101,7 +101,7 @@ func (s *Semaphore) applyRenewal(o op, r Result) {
 		case h.sentAt >= o.sentAt: // a later command has set the expiry
 		default:
 			again := *h
-			again.sentAt, again.until = o.sentAt, trust(o.sentAt, s.cfg.Watchdog)
+			again.sentAt, again.until = o.sentAt, machine.TrustedUntil(o.sentAt, s.cfg.Watchdog)
 			holds[i] = &again
 			s.nextEnd.Add(again.end())
 			s.effects.Add(machine.Effect{Kind: machine.Renewed, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Until: again.end()}})

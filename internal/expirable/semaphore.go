@@ -240,8 +240,3 @@ func without[T comparable](list []T, one T) []T {
 	}
 	return list
 }
-
-// trust returns the time until which a lease can be trusted if a command sent at sentAt sets it.
-func trust(sentAt Instant, lease time.Duration) Instant {
-	return sentAt + lease - machine.Margin(lease)
-}

@@ -86,3 +86,6 @@ func (c *Config) Jitter(d time.Duration, n uint64) time.Duration {
 // at different speeds, and 2 ms for Redis's rounding. It is the drift allowance of the Redlock
 // description.
 func Margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
+
+// TrustedUntil returns the end of the trust in a lease which a command sets that was sent then.
+func TrustedUntil(sentAt Instant, lease time.Duration) Instant { return sentAt + lease - Margin(lease) }
