@@ -62,12 +62,8 @@ func (l *Lock) endExpired() {
 			l.lose(machine.Expired, l.expiry(), true)
 			return
 		}
-		holds := l.holds
-		for h := range holds.all() {
-			if end := h.end(); end != 0 && l.now >= end {
-				reason, detail := h.expiry()
-				l.revokeHold(h, reason, detail)
-			}
+		if l.holds.nextEnd().Reached(l.now) {
+			l.endExpiredHolds()
 		}
 	case releasing:
 	default:
@@ -77,6 +73,18 @@ func (l *Lock) endExpired() {
 	if l.holds.len() == 0 && l.now >= l.lease.until && !l.main.InFlight {
 		l.releaseInBackground()
 	}
+}
+
+// endExpiredHolds ends the holds that have lasted until now.
+func (l *Lock) endExpiredHolds() {
+	holds := l.holds
+	for h := range holds.all() {
+		if end := h.end(); end != 0 && l.now >= end {
+			reason, detail := h.expiry()
+			l.revokeHold(h, reason, detail)
+		}
+	}
+	l.holds.findOthersEnd()
 }
 
 func (h *hold) expiry() (machine.Reason, string) {

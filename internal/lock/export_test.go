@@ -23,7 +23,7 @@ var Meanings = map[string]explore.Meaning{
 	"op.hold": explore.Numbered, "countChange.hold": explore.Numbered, "ensure.hold": explore.Numbered, "extension.hold": explore.Numbered,
 	"Lease": explore.Length, "MaxHold": explore.Length, "AtLeast": explore.Length, "lease": explore.Length, "length": explore.Length,
 	"longest": explore.Length, "longestLease": explore.Length, "unanswered": explore.Length, "extends": explore.Length,
-	"sentAt": explore.Age,
+	"sentAt": explore.Age, "othersEnd": explore.Instant,
 }
 
 // Access for the explorations to the state of a lock.

@@ -76,6 +76,9 @@ type holds struct {
 	// first has a field of its own, since there is seldom another hold.
 	first  hold
 	others []*hold
+	// othersEnd is not later than the first end of one of others; 0 if there is none. It may be too early, after an
+	// update or the end of a hold; the Tick then finds it anew.
+	othersEnd machine.Earliest
 }
 
 func (h *holds) len() int {
@@ -83,6 +86,22 @@ func (h *holds) len() int {
 		return 0
 	}
 	return 1 + len(h.others)
+}
+
+// nextEnd returns a time not later than the first end of a hold. It looks at one hold only, since every event asks for it,
+// and there may be thousands of readers.
+func (h *holds) nextEnd() machine.Earliest {
+	next := h.othersEnd
+	next.Add(h.first.end())
+	return next
+}
+
+// findOthersEnd finds othersEnd anew.
+func (h *holds) findOthersEnd() {
+	h.othersEnd = 0
+	for _, each := range h.others {
+		h.othersEnd.Add(each.end())
+	}
 }
 
 func (h *holds) all() iter.Seq[hold] {
@@ -129,6 +148,7 @@ func (h *holds) add(one hold) {
 	}
 	another := one
 	h.others = append(h.others, &another)
+	h.othersEnd.Add(one.end())
 }
 
 // update replaces the hold with that id.
@@ -141,6 +161,7 @@ func (h *holds) update(one hold) {
 	for i, each := range h.others {
 		if each.id == one.id {
 			h.others[i] = &one
+			h.othersEnd.Add(one.end())
 		}
 	}
 }

@@ -149,7 +149,7 @@ func (l *Lock) handleOverdue() {
 
 // NextWake returns when the lock needs its next Tick, unless another event comes first.
 func (l *Lock) NextWake() (at machine.Instant, ok bool) {
-	var due machine.Earliest
+	due := l.holds.nextEnd()
 	due.Add(l.queue.NextDeadline())
 	if l.main.kind != opNone {
 		due.Add(l.main.Due)
@@ -187,9 +187,6 @@ func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 		if l.lingers() {
 			due.Add(l.lingerEnd())
 		}
-	}
-	for h := range l.holds.all() {
-		due.Add(h.end())
 	}
 	if l.holds.len() > 0 && l.isRenewed() && l.renewal.kind == opNone {
 		due.Add(l.lease.renewAt)
