@@ -11,7 +11,7 @@ import (
 // acquireBatch bounds how many requests one command serves; together they want at most machine.MaxTogether permits.
 const acquireBatch = 100
 
-// nextAcquire asks for permits for the first waiting requests. If none waits, Redis stops reserving permits for the last.
+// nextAcquire asks for permits for the first waiting requests or, without any, ends the reservation for one that left.
 func (s *Semaphore) nextAcquire() bool {
 	if !s.mayTry() {
 		return false
@@ -42,8 +42,8 @@ func (s *Semaphore) acquireCommand(o *op, c *Command) {
 	}
 }
 
-// acquireReplied grants the permits to the requests that were served. The permits of a request that has left go back. After
-// permits were reserved for a request, other processes go first.
+// acquireReplied grants the permits to the requests that were served. The permits of a request that has left go back.
+// After permits were reserved for a request, other processes go first.
 func (s *Semaphore) acquireReplied(o op, r Result) {
 	s.wait.CarriedOut()
 	if r.Missing {
@@ -99,8 +99,8 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 	}
 }
 
-// refuseUnset refuses the requests up to newest that do not say the number of permits, and queues a Restore if the first
-// that is left says it. When later requests came, another process may have set the number.
+// refuseUnset refuses the requests up to newest that do not say the number of permits, and queues a Restore if the
+// first that is left says it. When later requests came, another process may have set the number.
 func (s *Semaphore) refuseUnset(newest uint64) {
 	s.wait.unset = newest
 	for _, req := range s.queue.Remove(func(req *Request) bool { return req.Total == 0 && req.ID <= newest }) {

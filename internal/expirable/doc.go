@@ -1,25 +1,27 @@
-// Package expirable decides about the permits of an expirable semaphore in one process: which request gets a permit, how
-// long the permit is trusted, when it is renewed, and when it is lost.
+// Package expirable decides about the permits of an expirable semaphore in one process: which request gets a permit,
+// how long the permit is trusted, when it is renewed, and when it is lost.
 //
 // Like a lock in package lock, a Semaphore is a value without I/O. Every event takes the time, and
 // yields effects.
 //
 // # Commands
 //
-// Redis carries out a numbered command once, however often it is sent, but only as long as no later command of this process
-// has come: see scripts/common/once.lua. So a Semaphore has one numbered command under way, and repeats it under its number
-// until its outcome is known or does not matter. The kinds of commands take turns. A Release that Redis rejects is over, and
-// its permits are left to expire; permits that an earlier try may have freed are given back again by later Releases.
-// Renewals have no number: they set an expiry, beside the other commands.
+// Redis carries out a numbered command once, however often it is sent, but only as long as no later command of this
+// process has come: see scripts/common/once.lua. So a Semaphore has one numbered command under way, and repeats it
+// under its number until its outcome is known or does not matter. The kinds of commands take turns. A Release that
+// Redis rejects is over, and its permits are left to expire; permits that an earlier try may have freed are given back
+// again by later Releases. Renewals have no number: they set an expiry, beside the other commands.
 //
 // # Waiting
 //
-// One acquire is for all waiting requests, in their order; Redis serves the first of them, as far as there are permits. The
-// others wait for a message of the channel, for the next expiry, and for a time between half of Poll and Poll at the latest.
+// One acquire is for all waiting requests, in their order; Redis serves the first of them, as far as there are permits.
+// The others wait for a message of the channel, for the next expiry, and for a time between half of Poll and Poll at
+// the latest.
 //
-// A request may want several permits, all or none. They are one hold: what happens to one of them happens to all. While it
-// is the first, those behind it wait, and Redis reserves the free permits for this process; see expirable_acquire.lua. When
-// it has left without a grant, the process tries at once, if only to end the reservation, and again if that fails.
+// A request may want several permits, all or none. They are one hold: what happens to one of them happens to all. While
+// it is the first, those behind it wait, and Redis reserves the free permits for this process; see
+// expirable_acquire.lua. When it has left without a grant, the process tries at once, if only to end the reservation,
+// and again if that fails.
 //
 // # Trust
 //
@@ -39,10 +41,10 @@
 //
 // # Time
 //
-// NextWake derives from the state, but for the ends of holds and of the requests about them: a process may have thousands,
-// and every event asks twice what is next. To look at 10,000 holds each time would make an acquire with its release take
-// half a millisecond instead of ten microseconds. So nextEnd remembers the first end. It may be too early, after a renewal
-// or a release: the Tick then finds it anew.
+// NextWake derives from the state, but for the ends of holds and of the requests about them: a process may have
+// thousands, and every event asks twice what is next. To look at 10,000 holds each time would make an acquire with its
+// release take half a millisecond instead of ten microseconds. So nextEnd remembers the first end. It may be too early,
+// after a renewal or a release: the Tick then finds it anew.
 //
 // # Files
 //

@@ -31,7 +31,7 @@ type Command struct {
 	Leases []time.Duration
 	// Lease is the lease that a Renew sets; for a Restore, the lease of the permits for which it waits.
 	Lease time.Duration
-	// Reserve is the time for which an Acquire reserves free permits for its first request if that wants several and waits.
+	// Reserve is the time for which an Acquire reserves permits for its first request if that wants several and waits.
 	Reserve time.Duration
 	// Mode says how a Set sets the number of permits.
 	Mode SetMode
@@ -64,8 +64,8 @@ type Result struct {
 	Missing bool
 	// Served is the number of an Acquire's requests that got their permits.
 	Served int
-	// Wait is the time until the next permit expires; negative if none does. For a Restore, it is the time that the Restore
-	// must wait.
+	// Wait is the time until the next permit expires; negative if none does. For a Restore, it is the time that the
+	// Restore must wait.
 	Wait time.Duration
 	// Valid says, for each hold of a Release and each permit of a Renew, whether it was taken until then.
 	Valid []bool

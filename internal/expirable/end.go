@@ -51,8 +51,8 @@ func (s *Semaphore) lose(h *hold, reason machine.Reason, detail string) {
 
 const gone = "the permit is gone from Redis: it was released by its id, deleted, evicted or flushed, or it expired"
 
-// endVanished ends a hold of which a permit is gone from Redis. The other permits go back, and so do all that a Restore may
-// have taken again since.
+// endVanished ends a hold of which a permit is gone from Redis. The other permits go back, and so do all that a Restore
+// may have taken again since.
 func (s *Semaphore) endVanished(h *hold) {
 	if h.permits.N == 1 && !h.restored {
 		s.end(h, machine.Gone, gone)

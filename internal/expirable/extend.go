@@ -7,10 +7,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// An extension gives a permit another lease, which begins now: a fixed lease, or the lease of the watchdog. It is not under
-// way together with a renewal of the permit, and is sent once. If it may bring the expiry forward, the trust in the permit
-// is shortened before it is sent, and stays so whatever becomes of it. It lengthens the trust only when Redis has
-// confirmed it.
+// An extension gives a permit another lease, which begins now: a fixed lease, or the lease of the watchdog. It is not
+// under way together with a renewal of the permit, and is sent once. If it may bring the expiry forward, the trust in
+// the permit is shortened before it is sent, and stays so whatever becomes of it. It lengthens the trust only when
+// Redis has confirmed it.
 
 // addExtension adds an extension, which waits until it can be sent.
 func (s *Semaphore) addExtension(e extension) {

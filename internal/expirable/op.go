@@ -63,8 +63,8 @@ type op struct {
 	holds []*hold
 }
 
-// permits returns the permits that an Acquire may take for one of its requests. Each command has ids of its own: a permit
-// that a late copy of one has taken would be lost if another took it again.
+// permits returns the permits that an Acquire may take for one of its requests. Each command has ids of its own: a
+// permit that a late copy of one has taken would be lost if another took it again.
 func (o *op) permits(req *Request) machine.Permits {
 	return machine.Permits{First: req.Random.Numbered(o.number), N: req.Count}
 }

@@ -18,8 +18,8 @@ func (s *Semaphore) Sent() (number uint64, certain bool) {
 	return s.number, !s.mayArrive && s.main.kind == 0
 }
 
-// Snapshot returns the state in this process, for users. Count is the number of permits that are held, and Until the end
-// of the first of them without a renewal.
+// Snapshot returns the state in this process, for users. Count is the number of permits that are held, and Until the
+// end of the first of them without a renewal.
 func (s *Semaphore) Snapshot() machine.Snapshot {
 	now := machine.Snapshot{HeldHere: len(s.holds) > 0, Waiters: s.queue.Len()}
 	for _, h := range s.holds {

@@ -6,8 +6,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// releaseBatch bounds the number of holds whose permits one command gives back; the reply has a bit for each. Together they
-// have at most machine.MaxTogether permits.
+// releaseBatch bounds the number of holds whose permits one command gives back; the reply has a bit for each. Together
+// they have at most machine.MaxTogether permits.
 const releaseBatch = 32
 
 // release ends a hold. The permits go to the first waiter, or back to Redis.
@@ -57,7 +57,7 @@ func (s *Semaphore) releaseCommand(o *op, c *Command) {
 	}
 }
 
-// endReleasedByID ends the holds of permits that are given back by their ids, and were granted since that was asked for.
+// endReleasedByID ends the holds of permits that are given back by their ids, and were granted in the meantime.
 func (s *Semaphore) endReleasedByID() {
 	for i, b := range s.pendingReturns {
 		if !b.unknown {

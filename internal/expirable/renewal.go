@@ -7,8 +7,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// renew makes the watchdog renew its permits if they are due. If they are more than machine.MaxTogether, the permits with the
-// oldest leases are first.
+// renew makes the watchdog renew its permits if they are due. If they are more than machine.MaxTogether, the permits
+// with the oldest leases are first.
 func (s *Semaphore) renew() {
 	if s.renewAt == 0 || s.now < s.renewAt {
 		return
@@ -51,8 +51,8 @@ func (s *Semaphore) renewBy(at Instant) {
 	}
 }
 
-// renewalOverdue makes another renewal due, because the reply to the last renewal is late. The process may be too busy to
-// read replies, and the next reply would be late as well, so a late reply still counts.
+// renewalOverdue makes another renewal due, because the reply to the last renewal is late. The process may be too busy
+// to read replies, and the next reply would be late as well, so a late reply still counts.
 func (s *Semaphore) renewalOverdue(f machine.Failure) {
 	o := op{seq: s.renewal.seq, sentAt: s.renewal.sentAt, holds: s.renewal.holds}
 	s.earlier = machine.AddUnanswered(s.earlier, o)

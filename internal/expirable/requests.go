@@ -43,8 +43,8 @@ func (s *Semaphore) Release(now Instant, r machine.Release) {
 	}
 }
 
-// meant returns the hold that a request is about: the first hold of the owner or, if the owner is 0 or has none, the hold with
-// that id. It comes before begin, which may grant the owner another hold.
+// meant returns the hold that a request is about: the first hold of the owner or, if the owner is 0 or has none, the
+// hold with that id. It comes before begin, which may grant the owner another hold.
 func (s *Semaphore) meant(id uint64, owner machine.Owner) uint64 {
 	for _, h := range s.holds {
 		if owner != 0 && h.owner == owner {
@@ -54,8 +54,8 @@ func (s *Semaphore) meant(id uint64, owner machine.Owner) uint64 {
 	return id
 }
 
-// ReleaseID gives back a permit by its id, also one that another process holds. A holder here is notified, and all of its
-// permits go back.
+// ReleaseID gives back a permit by its id, also one that another process holds. A holder here is notified, and all of
+// its permits go back.
 func (s *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
 	defer s.begin(now).settle()
 	if s.closing {

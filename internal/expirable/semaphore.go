@@ -44,14 +44,14 @@ type Semaphore struct {
 	mayArrive bool
 
 	queue requestqueue.Queue[*Request]
-	// reserved is the first request of the queue at the last Acquire, if it wants several permits: Redis may reserve free
-	// permits for it. 0 if there is none.
+	// reserved is the first request of the queue at the last Acquire, if it wants several permits: Redis may reserve
+	// free permits for it. 0 if there is none.
 	reserved uint64
 	// reservedUntil is the time until which Redis reserves them unless it is asked again.
 	reservedUntil Instant
 	holds         []*hold
-	// nextEnd is not later than the first end of a hold, or of the time for an extension, a return or a set; 0 if there is
-	// none. See doc.go.
+	// nextEnd is not later than the first end of a hold, or of the time for an extension, a return or a set; 0 if there
+	// is none. See doc.go.
 	nextEnd machine.Earliest
 
 	// main is the numbered command under way.

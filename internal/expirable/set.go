@@ -24,8 +24,8 @@ func (s *Semaphore) setCommand(_ *op, c *Command) {
 	}
 }
 
-// restored returns the permits that this process holds, for a Restore, and for how long each is trusted, or may be once an
-// extension under way is confirmed.
+// restored returns the permits that this process holds, for a Restore, and for how long each is trusted, or may be once
+// an extension under way is confirmed.
 func (s *Semaphore) restored() (ids []machine.PermitID, rests []time.Duration) {
 	s.holds = slices.Clone(s.holds)
 	for i, h := range s.holds {
@@ -97,8 +97,8 @@ func (s *Semaphore) restoreFailed(r Result, reason machine.Reason, detail string
 	s.wait.Failed(detail, s.now+s.backoff(s.wait.Tries))
 }
 
-// answerSet answers the first of the sets, whose command is over. If the command has failed, the next set comes before an
-// Acquire, which may need it.
+// answerSet answers the first of the sets, whose command is over. If the command has failed, the next set comes before
+// an Acquire, which may need it.
 func (s *Semaphore) answerSet(a machine.Answer) {
 	if a.Kind == machine.NotDone {
 		s.after = 0

@@ -16,7 +16,8 @@ type redis struct {
 	lost []machine.PermitID
 	// waits is the Restore that waits, and saved the one in the last snapshot.
 	waits, saved restore
-	// reserved is the number of the process for which permits are reserved, from 1, and reservedUntil for how long; 0 for none.
+	// reserved is the number of the process for which permits are reserved, from 1, and reservedUntil for how long; 0
+	// for none.
 	reserved      int
 	reservedUntil Instant
 }

@@ -24,8 +24,8 @@ const (
 	Extended
 	// NotDone: a request that is neither an acquire nor a release failed, because of Reason.
 	NotDone
-	// Changed: a command that sets, adds, drains, reads or deletes what a synchronizer counts was carried out; Done and N are what
-	// it replied.
+	// Changed: a command that sets, adds, drains, reads or deletes what a synchronizer counts was carried out; Done and
+	// N are what it replied.
 	Changed
 )
 

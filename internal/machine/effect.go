@@ -23,8 +23,8 @@ const (
 	LeaveToExpire
 	// Renewed says that the hold of Ref, a permit of an expirable semaphore, is good until Answer.Until now.
 	Renewed
-	// Bounded says that the hold of Ref has another end: Answer.Bound is the end of its own fixed lease or max hold, 0 for
-	// none. It is 0 for permits: a Renewed before it has their end.
+	// Bounded says that the hold of Ref has another end: Answer.Bound is the end of its own fixed lease or max hold, 0
+	// for none. It is 0 for permits: a Renewed before it has their end.
 	Bounded
 	// Forgotten says that permits of a semaphore may stay taken though no process has them, or that a latch may not be
 	// counted down; Answer.Detail says why.

@@ -2,8 +2,8 @@ package machine
 
 import "iter"
 
-// Effects are the effects that a machine asks for, in their order, until they are taken. They are part of its state, so a
-// crash of the actor loses none.
+// Effects are the effects that a machine asks for, in their order, until they are taken. They are part of its state, so
+// a crash of the actor loses none.
 type Effects struct {
 	list  []Effect
 	taken int

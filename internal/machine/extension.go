@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// CannotExtend says why a hold cannot have another lease from now on, of that length or, for 0, the lease of the watchdog;
-// "" if it can. maxEnd is the end of its max hold, 0 for none. unwatched says that no death of an owner ends it.
+// CannotExtend says why a hold cannot have another lease from now on, of that length or, for 0, the lease of the
+// watchdog; "" if it can. maxEnd is the end of its max hold, 0 for none. unwatched: no death of an owner ends it.
 func CannotExtend(lease time.Duration, now, maxEnd Instant, unwatched bool) string {
 	switch {
 	case maxEnd != 0 && TrustedUntil(now, lease) > maxEnd:

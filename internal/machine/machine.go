@@ -10,7 +10,7 @@ type Machine interface {
 	// Cancel withdraws the waiting request with that id, or, if id is 0, the requests of the owner.
 	Cancel(now Instant, id uint64, owner Owner, ref any)
 
-	// External events. The replies of Redis are such events, too: kinds.Adapter applies them, since they differ by kind.
+	// External events. The replies of Redis are events, too: kinds.Adapter applies them, since they differ by kind.
 
 	// OwnerGone reports that an owner has died: its requests are refused, and its holds are released.
 	OwnerGone(now Instant, owner Owner)

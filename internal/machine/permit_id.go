@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// PermitID is the id of a permit in Redis. The first half is the same for all permits of a System, the second is random.
-// Permits that were acquired together differ in the two bytes behind the first half.
+// PermitID is the id of a permit in Redis. The first half is the same for all permits of a System, the second is
+// random. Permits that were acquired together differ in the two bytes behind the first half.
 type PermitID [16]byte
 
 // String returns the id as Redisson spells it: 32 hexadecimal digits.

@@ -20,8 +20,8 @@ const (
 // Other returns the other mode.
 func (m Mode) Other() Mode { return Shared - m }
 
-// Owners are the owners that a forced release is meant for. The zero value means the owners that hold the lock when Redis
-// is asked, and the holders of this process.
+// Owners are the owners that a forced release is meant for. The zero value means the owners that hold the lock when
+// Redis is asked, and the holders of this process.
 type Owners struct {
 	// Fields are their fields in Redis.
 	Fields []string
@@ -59,7 +59,7 @@ type Request struct {
 	Ref any
 }
 
-// Release is a request to release a hold: the hold of the owner, or, if the owner is 0 or has none, the hold with that id.
+// Release is a request to release a hold: that of the owner or, if the owner is 0 or has none, the one with that id.
 type Release struct {
 	ID    uint64
 	Owner Owner

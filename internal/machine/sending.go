@@ -60,8 +60,8 @@ func (s *Sending) Failed(now Instant, f Failure, pause time.Duration) {
 // Rejected reports whether Redis permanently rejected the last try that has an outcome.
 func (s *Sending) Rejected() bool { return s.Last.Err != nil && !s.Last.Transient }
 
-// Overdue returns the failure of a try whose reply is late, to be handled like a failure that Redis replies; or it reports
-// that another try is due. until ends the tries; 0 for no end.
+// Overdue returns the failure of a try whose reply is late, to be handled like a failure that Redis replies; or it
+// reports that another try is due. until ends the tries; 0 for no end.
 func (s *Sending) Overdue(now, until Instant) (f *Failure, due bool) {
 	switch {
 	case s.Due == 0 || now < s.Due:

@@ -4,7 +4,7 @@ package machine
 type Snapshot struct {
 	// HeldHere says that this process has a hold.
 	HeldHere bool
-	// Count is the hold count of the first holder; for an expirable semaphore, the number of permits that are held here.
+	// Count is the hold count of the first holder; for an expirable semaphore, the number of permits held here.
 	Count   int
 	Waiters int
 	// Until is the end of the first hold without a renewal.
@@ -20,7 +20,7 @@ type Summary struct {
 	Waiters int
 	// FirstRef is the Ref of the first hold or, if there is none, of the first waiter; nil if there is neither.
 	FirstRef any
-	// Term is the term of a lock's lease; 0 without one, and for other kinds: each permit has a lease of its own, or none.
+	// Term is the term of a lock's lease; 0 without one, and for other kinds: each permit has its own lease, or none.
 	Term uint64
 	// LeaseUntil is the end of that lease's validity without a renewal.
 	LeaseUntil Instant

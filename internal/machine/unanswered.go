@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A command is unanswered while it has no reply, and for good if none comes. Redis may carry it out late, and the reply may
-// be late.
+// A command is unanswered while it has no reply, and for good if none comes. Redis may carry it out late, and the reply
+// may be late.
 
 // maxUnanswered bounds the tries whose late replies count. Their pauses grow, so few fit into a lease.
 const maxUnanswered = 8

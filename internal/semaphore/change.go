@@ -38,8 +38,8 @@ func (p *Pool) changeReplied(r *Result) {
 	p.end()
 	switch c.kind {
 	case Drain:
-		// The answer to its request was that Redis does not answer. A negative number is taken away again: else there would be
-		// more permits than AddPermits has left.
+		// The answer to its request was that Redis does not answer. A negative number is taken away again: else there
+		// would be more permits than AddPermits has left.
 		if c.change.Ref == nil && r.N[0] != 0 {
 			p.pendingReturns = append([]permitReturn{{n: int(r.N[0]), ifExists: true}}, p.pendingReturns...)
 		}
@@ -55,7 +55,8 @@ func (p *Pool) changeReplied(r *Result) {
 	p.effects.Answer(c.change.Ref, answer)
 	isSet := c.kind == Set && p.counter.mustBeSet()
 	for isSet && len(p.changes) > 0 && p.changes[0].Kind == Set && p.changes[0].until <= c.began+p.cfg.TryTime() {
-		p.effects.Answer(p.changes[0].Ref, machine.Answer{Kind: machine.Changed, N: answer.N}) // it came before, and the number is set
+		// It came before, and the number is set.
+		p.effects.Answer(p.changes[0].Ref, machine.Answer{Kind: machine.Changed, N: answer.N})
 		p.changes = p.changes[1:]
 	}
 }

@@ -1,7 +1,7 @@
 package semaphore
 
-// counter is what a Pool is about: the permits of a semaphore, or the count of a latch. All that differs between them is
-// in its methods.
+// counter is what a Pool is about: the permits of a semaphore, or the count of a latch. All that differs between them
+// is in its methods.
 type counter interface {
 	// take sends a command for the first waiting requests.
 	take(p *Pool)
@@ -30,7 +30,7 @@ type words struct {
 	mayBeReturned string
 }
 
-// permits is the counter of a semaphore: no two requests have the same permit.
+// permits is the counter of a semaphore. A permit serves one request only, so the requests are served in their order.
 type permits struct{}
 
 func (permits) together() bool { return false }

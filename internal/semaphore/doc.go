@@ -1,23 +1,23 @@
-// Package semaphore decides which request gets the permits of a semaphore next, and when the requests that wait for a latch
-// go on. A Pool is a plain value with methods, like a Lock of package lock: it has no Redis, no actors and no clock of its
-// own. An actor of package actors turns messages, timers and replies into its events, and carries out the effects that come
-// back.
+// Package semaphore decides which request gets the permits of a semaphore next, and when the requests that wait for a
+// latch go on. A Pool is a plain value with methods, like a Lock of package lock: it has no Redis, no actors and no
+// clock of its own. An actor of package actors turns messages, timers and replies into its events, and carries out the
+// effects that come back.
 //
 // # Permits
 //
 // Redis has the number of free permits. Any process may give permits back, not only the process that has taken them:
 // permits have no owner, and the permits of a process that has died stay taken.
 //
-// A process contends once for all its waiting requests. One command names how many permits each of the
-// first of them wants, and Redis takes them for as many of these, from the head, as there are permits
-// for. Permits are alike: the request at the head when a reply comes gets them, and permits whose request has left are given
-// back. No request overtakes another of the process, however few permits it wants.
+// A process contends once for all its waiting requests. One command names how many permits each of the first of them
+// wants, and Redis takes them for as many of these, from the head, as there are permits for. Permits are alike: the
+// request at the head when a reply comes gets them, and permits whose request has left are given back. No request
+// overtakes another of the process, however few permits it wants.
 //
 // # One command
 //
 // At any time there is at most one command. Commands add and subtract, so an unanswered command
-// is sent again under its number until it has one, for half an hour at most, and Redis carries out no
-// number twice (see scripts/common/once.lua). A command with another number is sent only when the outcome of the last
+// is sent again under its number until it has one, for half an hour at most, and Redis carries out each
+// number once (see scripts/common/once.lua). A command with another number is sent only when the outcome of the last
 // one is known or does not matter; from then on Redis carries out no late copy of the last one.
 //
 //	Take           ends when it is known how many were served, also if all waiters have left
@@ -45,14 +45,14 @@
 // The first try is made at once. After a refusal the process has an entry in the wait queue, which wants the permits of
 // its first waiter, and the pool subscribes to its channel. It tries again when the subscription is confirmed, when a
 // message comes, and before the entry expires. The free permits are for the first entries, as far as they suffice: so
-// the process that Redis wakes finds them. It leaves the queue when it has no waiter, also if it reaches Redis only later,
-// and goes to its end when only some of them were served.
+// the process that Redis wakes finds them. It leaves the queue when it has no waiter, also if it reaches Redis only
+// later, and goes to its end when only some of them were served.
 //
 // # Latches
 //
 // The same rules decide about the count of a latch: requests that wait until it is zero contend as if for permits, and
-// count-downs are given back. All waiting requests go on together, and nothing is handed off. What differs is in the methods
-// of Pool.counter.
+// count-downs are given back. All waiting requests go on together, and nothing is handed off. What differs is in the
+// methods of Pool.counter.
 //
 // # Files
 //

@@ -14,8 +14,8 @@ type CommandKind uint8
 
 // The operations; package scripts has a script for each.
 const (
-	// Take takes permits for the first waiting requests; without any, the process leaves the wait queue. Its numbers say how
-	// many requests were served, and how many permits are free then, and not left to other processes.
+	// Take takes permits for the first waiting requests; without any, the process leaves the wait queue. Its numbers
+	// say how many requests were served, and how many permits are free then, and not left to other processes.
 	Take CommandKind = iota + 1
 	// Give gives permits back. Its numbers are 1, or 0 if there is no such semaphore, and how many
 	// are free then.

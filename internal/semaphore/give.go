@@ -7,7 +7,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// firstUntil returns the time by which the first request that awaits one of the returns is answered; 0 if there is none.
+// firstUntil returns the time by which the first request that awaits a return is answered; 0 if there is none.
 func firstUntil(returns []permitReturn) Instant {
 	for _, one := range returns {
 		if one.ref != nil {
@@ -47,8 +47,8 @@ func (p *Pool) startTurn() {
 // turnIsOver reports whether a turn has ended, and no yield has followed.
 func (p *Pool) turnIsOver() bool { return p.turn != (machine.Turn{}) && p.turn.IsOver(p.now) }
 
-// handOff gives permits that came back to the requests that wait here. It hands off all permits of a return or none. Redis
-// may reject the rest of a divided return, and the answer to its request would say that no permits were given back.
+// handOff gives permits that came back to the requests that wait here. It hands off all permits of a return or none:
+// Redis could reject the rest of a divided return, and the answer to its request would say that none were given back.
 func (p *Pool) handOff() {
 	p.pendingReturns = p.handOffAll(p.pendingReturns)
 	p.rejects.returns = p.handOffAll(p.rejects.returns)
@@ -132,8 +132,8 @@ func (p *Pool) giveReplied(r *Result) {
 	}
 }
 
-// given answers the requests that have given permits back. A Yield that saw no other process has not given them back, and
-// another turn begins.
+// given answers the requests that have given permits back. A Yield that saw no other process has not given them back,
+// and another turn begins.
 func (permits) given(p *Pool, c *op, r *Result) {
 	if c.kind == Yield && r.N[0] == 0 {
 		p.pendingReturns = slices.Concat(c.returns, p.pendingReturns)

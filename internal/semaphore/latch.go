@@ -2,9 +2,9 @@ package semaphore
 
 import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
-// latch is the counter of a latch. A request to acquire waits until the count is zero, and count-downs take the place of
-// permits that are given back. Take reads the count and Give counts down; the number in their replies is the count then,
-// zero if the latch is open. Set and Inspect are as for a semaphore.
+// latch is the counter of a latch. A request to acquire waits until the count is zero, and count-downs take the place
+// of permits that are given back. Take reads the count and Give counts down; the number in their replies is the count
+// then, zero if the latch is open. Set and Inspect are as for a semaphore.
 type latch struct{}
 
 // NewLatch returns the Pool of a latch without waiters; see New.
@@ -63,8 +63,8 @@ func (l latch) given(p *Pool, c *op, r *Result) {
 	l.taken(p, c, r) // when count-downs keep coming, no other command reads the count
 }
 
-// grantUpTo grants the requests up to last: the latch was open at some time after they came. Later requests may have come
-// when it was closed again.
+// grantUpTo grants the requests up to last: the latch was open at some time after they came. Later requests may have
+// come when it was closed again.
 func (p *Pool) grantUpTo(last uint64) {
 	for _, req := range p.queue.Remove(func(req *Request) bool { return req.ID <= last }) {
 		p.effects.Answer(req.Ref, machine.Answer{Kind: machine.Granted})

@@ -9,7 +9,7 @@ import (
 const (
 	// maxPause bounds the pause after a rejection.
 	maxPause = 30 * time.Second
-	// batch bounds the waiters that one Take names.
+	// batch bounds the waiters that one Take names, and the ids of one Give.
 	batch = 100
 )
 

@@ -77,8 +77,8 @@ type permitReturn struct {
 	forgetAt Instant
 }
 
-// rejectedReturns are returns that no request awaits, and that Redis has rejected. Their command had no effect, so other
-// commands may be sent before the returns are given back again.
+// rejectedReturns are returns that no request awaits, and that Redis has rejected. Their command had no effect, so
+// other commands may be sent before the returns are given back again.
 type rejectedReturns struct {
 	returns []permitReturn
 	// nextAt is the time of the next try if no request waits.
@@ -154,8 +154,8 @@ func (c *op) work() work {
 	return changes
 }
 
-// New returns the pool of a semaphore without requests. Before every event, SetNextNumber must have given it a higher number
-// than all commands about that name have had.
+// New returns the pool of a semaphore without requests. Before every event, SetNextNumber must have given it a higher
+// number than all commands about that name have had.
 func New(cfg *machine.Config) Pool { return Pool{cfg: cfg, counter: permits{}} }
 
 // HasNextNumber reports whether the pool has the number of its next command.
@@ -170,8 +170,8 @@ func (p *Pool) Idle() bool {
 		p.entry == 0 && p.sub.State == machine.Unsubscribed
 }
 
-// Sent returns the number of the last command, 0 before the first; certain says that no command that was sent is still on
-// its way.
+// Sent returns the number of the last command, 0 before the first; certain says that no command that was sent is still
+// on its way.
 func (p *Pool) Sent() (number uint64, certain bool) {
 	return p.sent, !p.mayArrive && p.op.kind == 0
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// Acquire asks for permits, or waits until a latch is open. The request joins the queue. A try that would have to overtake
-// other requests is refused at once.
+// Acquire asks for permits, or waits until a latch is open. The request joins the queue. A try that would have to
+// overtake other requests is refused at once.
 func (p *Pool) Acquire(now Instant, req Request) {
 	defer p.begin(now).settle()
 	if req.Try {
@@ -30,8 +30,8 @@ func (p *Pool) Acquire(now Instant, req Request) {
 	}
 }
 
-// Release gives permits back. If there is no such semaphore, the release is refused or, with ifExists, done. ref is nil if no
-// request awaits it.
+// Release gives permits back. If there is no such semaphore, the release is refused or, with ifExists, done. ref is nil
+// if no request awaits it.
 func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 	defer p.begin(now).settle()
 	if len(p.pendingReturns) == 0 && p.mayHandOff() && p.queue.Head().N == n { // without memory for a return
@@ -86,8 +86,8 @@ func (p *Pool) OwnerGone(now Instant, owner machine.Owner) {
 	}
 }
 
-// Close refuses all waiting requests. What has to be given back is given back, until the watchdog's TTL is over: then the
-// pool is idle in any case.
+// Close refuses all waiting requests. What has to be given back is given back, until the watchdog's TTL is over: then
+// the pool is idle in any case.
 func (p *Pool) Close(now Instant) {
 	defer p.begin(now).settle()
 	if p.closing {
@@ -98,8 +98,8 @@ func (p *Pool) Close(now Instant) {
 	p.retryNow()
 }
 
-// Stop is Close for a pool that has had its last Tick: all requests are answered. The command under way is sent at once if it
-// was to be sent again, and permits are given back in the background.
+// Stop is Close for a pool that has had its last Tick: all requests are answered. The command under way is sent at once
+// if it was to be sent again, and permits are given back in the background.
 func (p *Pool) Stop(now Instant, reason machine.Reason, detail string) {
 	defer p.begin(now).settle()
 	p.closing, p.closeAt = true, p.now+p.cfg.Watchdog

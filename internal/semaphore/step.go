@@ -12,8 +12,8 @@ func (p *Pool) Signal(now Instant) {
 // Transferred does nothing: permits are not transferred.
 func (p *Pool) Transferred(Instant, machine.Transfer) {}
 
-// Asked says that permits are free for the process, by its place in the wait queue. Without a waiter, the process leaves the
-// queue at once.
+// Asked says that permits are free for the process, by its place in the wait queue. Without a waiter, the process
+// leaves the queue at once.
 func (p *Pool) Asked(now Instant, _ uint64) {
 	defer p.begin(now).settle()
 	if p.leaves() {
@@ -40,8 +40,8 @@ func (p *Pool) Tick(now Instant) {
 	p.begin(now).settle()
 }
 
-// Replied delivers the outcome of a command. It is ignored if the command is no longer under way. A failure counts for
-// the last try, even if an earlier try has failed; between two tries it is ignored.
+// Replied delivers the outcome of a command. It is ignored if the command is no longer under way. All tries have the
+// same number, so a failure counts for the last one; between two tries it is ignored.
 func (p *Pool) Replied(now Instant, number uint64, r Result) {
 	defer p.begin(now).settle()
 	if p.op.kind != 0 && p.op.command.Number == number && (r.Err == nil || p.op.InFlight) {
@@ -65,7 +65,7 @@ func (p *Pool) dropExpired() {
 		p.abandon(machine.Unavailable, "Redis has not confirmed it in time")
 	}
 	for _, req := range p.queue.RemoveExpired(p.now, machine.MaxExpired) {
-		refused := p.wait.Refused || req.Deadline <= p.wait.deferUntil // by the reply to the yield
+		refused := p.wait.Refused || req.Deadline <= p.wait.deferUntil // a yield left the permits to others
 		switch {
 		case p.wait.LastErr != "":
 			p.refuse(req.Ref, machine.Unavailable, p.wait.LastErr)

@@ -19,7 +19,7 @@ func (permits) take(p *Pool) {
 // leaves reports whether the process has an entry in the wait queue, and no waiter.
 func (p *Pool) leaves() bool { return p.entry > 0 && p.queue.Len() == 0 }
 
-// leaveAt returns when the process leaves the wait queue then. In a turn, the next waiter may come at once.
+// leaveAt returns when the process then leaves the wait queue. In a turn, the next waiter may come at once.
 func (p *Pool) leaveAt() Instant {
 	if p.closing {
 		return p.now
@@ -45,7 +45,8 @@ func (p *Pool) takeReplied(r *Result) {
 			p.end()
 			p.entry = 0
 		}
-	case c.Unsure && (r.Transient || len(c.command.Wanted) > 0): // an earlier try may have taken permits, which must be given back
+	case c.Unsure && (r.Transient || len(c.command.Wanted) > 0):
+		// An earlier try may have taken permits, which must be given back.
 		if p.wait.LastErr = r.Err.Error(); !r.Transient {
 			p.rejectWaiting(r)
 			p.reportRejection()

@@ -43,9 +43,9 @@ func (p *Pool) refuseTries(last uint64) {
 	}
 }
 
-// refuseUnset refuses the waiting requests up to newest, because the number of permits was not set. When later ones came,
-// another process may have set it. This process does not set it again: permits have no lease, so nothing tells when permits
-// are back that were taken before Redis lost its data.
+// refuseUnset refuses the waiting requests up to newest, because the number of permits was not set. When later ones
+// came, another process may have set it. This process does not set it again: permits have no lease, so nothing tells
+// when permits are back that were taken before Redis lost its data.
 func (p *Pool) refuseUnset(newest uint64) {
 	for _, req := range p.queue.Remove(func(req *Request) bool { return req.ID <= newest }) {
 		p.refuse(req.Ref, machine.NoPermits, machine.NoNumber)

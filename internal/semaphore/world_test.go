@@ -37,7 +37,8 @@ type record struct {
 	gone   bool // Redis has forgotten it
 }
 
-// redis is the permits that are free, or the count of a latch with the ids that were counted. entries are the wait queue.
+// redis is the permits that are free, or the count of a latch with the ids that were counted. entries are the wait
+// queue.
 type redis struct {
 	free    int
 	ids     []string
