@@ -10,7 +10,8 @@ import (
 func (l *Lock) contend() {
 	l.phase = contending
 	l.beginTerm(l.order.termToContend(l))
-	l.wait = waiting{contest: contest{nextAt: l.now}}
+	l.wait = waiting{}
+	l.wait.NextAt = l.now
 }
 
 // attempt sends an acquire for the head of the queue.
@@ -21,7 +22,7 @@ func (l *Lock) attempt() {
 	}
 	req := l.queue.Head()
 	o := l.opFor(opAcquire, req)
-	l.wait.refusalIsStale = false
+	l.wait.RefusalIsStale = false
 	l.wait.deferUntil = 0
 	l.wait.transfer = machine.Transfer{}
 	switch {
@@ -72,21 +73,21 @@ func (l *Lock) acquireReplied(o op, r Result) {
 // noteRefusal remembers the holder, and schedules the next try. A request that only tries is not refused if it has come
 // since the acquire was sent: the lock may be free by now.
 func (l *Lock) noteRefusal(o op, r Result) {
-	l.wait.refused, l.wait.deferral = true, deferral{}
-	l.wait.tries, l.wait.lastErr, l.wait.unconfirmed = 0, "", false
+	l.wait.CarriedOut()
+	l.wait.Refused, l.wait.deferral, l.wait.unconfirmed = true, deferral{}, false
 	l.wait.holder = r.Holder
 	l.wait.freeAt = 0
-	l.wait.nextAt = l.now + l.jitter(l.poll())
+	l.wait.NextAt = l.now + l.jitter(l.poll())
 	if r.TTL >= 0 {
 		l.wait.freeAt = l.now + r.TTL
-		l.wait.nextAt = min(l.wait.nextAt, l.wait.freeAt+time.Millisecond) // Redis rounds the TTL down
+		l.wait.NextAt = min(l.wait.NextAt, l.wait.freeAt+time.Millisecond) // Redis rounds the TTL down
 	}
 	// A process that does not listen yet counts no messages, and tries again as soon as it does.
 	if l.features.WaitQueue && r.Outcome == Refused && r.Holder == "" && l.sub.State == machine.Listening {
 		l.deferFor(byRedis, 1, r.TTL)
 	}
-	if l.wait.refusalIsStale {
-		l.wait.nextAt = l.now
+	if l.wait.RefusalIsStale {
+		l.wait.NextAt = l.now
 	}
 	if l.sub.State == machine.Requested {
 		// It was not confirmed since the last try: ask again, in case the first one got lost.
@@ -105,16 +106,16 @@ func (l *Lock) noteRefusal(o op, r Result) {
 	}
 	switch {
 	case later, l.features.WaitQueue && len(l.wait.sent) == 0 && !l.isDeferred():
-		l.wait.nextAt = l.now // to add an entry, which a request that only tries does not
+		l.wait.NextAt = l.now // to add an entry, which a request that only tries does not
 	case o.mode == machine.Exclusive && l.queue.Len() > 0 && l.queue.Head().Mode == machine.Shared && !l.isDeferred():
-		l.wait.nextAt = l.now // only a writer was refused, which has left
+		l.wait.NextAt = l.now // only a writer was refused, which has left
 	}
 }
 
 // attemptFailed schedules another try, or refuses the waiters if that would be useless.
 func (l *Lock) attemptFailed(o op, r Result) {
 	_, detail := r.Why()
-	l.wait.lastErr, l.wait.unconfirmed = detail, r.Unconfirmed
+	l.wait.unconfirmed = r.Unconfirmed
 	if r.Unsure {
 		l.wait.traces = mayRemain
 		l.noteUnansweredTry(&o)
@@ -122,8 +123,7 @@ func (l *Lock) attemptFailed(o op, r Result) {
 		l.forgetEntry(o.seq)
 	}
 	l.refuseAfter(o, r, func(req *waiter) bool { return req.Try || !r.Transient })
-	l.wait.nextAt = l.now + l.waitersBackoff(l.wait.tries, o.lease)
-	l.wait.tries++
+	l.wait.Failed(detail, l.now+l.waitersBackoff(l.wait.Tries, o.lease))
 }
 
 // refuseAfter refuses the requests that the failure of an acquire concerns. If the acquire draws tokens, a permanent error
@@ -150,7 +150,7 @@ func (l *Lock) stopContending() {
 // listen keeps the subscription while there are waiters that were refused, and for UnsubscribeDelay longer.
 func (l *Lock) listen() {
 	term, reusable := l.order.channel(l)
-	l.sub.Follow(l.now, l.queue.Len() > 0, l.wait.refused, reusable && !l.closing, term, &l.effects)
+	l.sub.Follow(l.now, l.queue.Len() > 0, l.wait.Refused, reusable && !l.closing, term, &l.effects)
 }
 
 // attemptSoon tries as soon as possible, since the lock may be free. The refusal of a command under way may
@@ -158,8 +158,8 @@ func (l *Lock) listen() {
 func (l *Lock) attemptSoon() {
 	switch {
 	case l.main.InFlight && (l.main.kind == opAcquire || l.main.kind == opGrant || l.main.kind == opYield):
-		l.wait.refusalIsStale = true
+		l.wait.RefusalIsStale = true
 	case l.phase == contending:
-		l.wait.nextAt = l.now
+		l.wait.NextAt = l.now
 	}
 }

@@ -62,7 +62,7 @@ func (l *Lock) countReplied(o op, r Result) {
 		if o.counts.exclusive == 0 {
 			l.lease.mode = machine.Shared // a writer has become a reader
 		}
-		l.wait.lastErr = ""
+		l.wait.LastErr = ""
 		if l.tokens.keep(o.draws, r.Tokens); o.draws > 0 && l.tokens.regressed {
 			o.draws = 1
 			l.start(o)
@@ -87,7 +87,7 @@ func (l *Lock) countReplied(o op, r Result) {
 func (l *Lock) countFailed(o op, r Result) {
 	l.retryLater(&l.main, r)
 	reason, detail := r.Why()
-	l.wait.lastErr = detail
+	l.wait.LastErr = detail
 	for _, req := range l.withdrawPending(func(req *waiter) bool { return req.Try }) {
 		l.refuse(req.Ref, reason, detail)
 	}
@@ -121,7 +121,7 @@ func (l *Lock) applyCount(o op) {
 	case o.request != nil:
 		h.counts = h.plus(o.mode, 1)
 		if o.request.Lease > 0 {
-			h.leaseEnd = max(h.leaseEnd, o.sentAt+o.request.Lease-machine.Margin(o.request.Lease))
+			h.leaseEnd = max(h.leaseEnd, machine.TrustedUntil(o.sentAt, o.request.Lease))
 			l.notifyBound(h)
 		}
 		h.noteMinimum(o.request, l.now, true)

@@ -37,7 +37,7 @@ func (l *Lock) isDeferred() bool { return l.now < l.wait.deferUntil }
 // deferToOthers leaves the lock to others after a turn of this process. If the process listens, it also
 // receives its own message about that.
 func (l *Lock) deferToOthers(others int, d time.Duration) {
-	l.wait.refused = true
+	l.wait.Refused = true
 	messages := others
 	switch {
 	case others == 0:
@@ -51,7 +51,7 @@ func (l *Lock) deferToOthers(others int, d time.Duration) {
 // deferFor leaves the lock to others for d, or until so many messages have come.
 func (l *Lock) deferFor(cause deferralCause, messages int, d time.Duration) {
 	l.wait.deferral = deferral{cause: cause, messages: messages, deferUntil: l.now + d}
-	l.wait.nextAt = min(l.wait.deferUntil, l.now+l.poll())
+	l.wait.NextAt = min(l.wait.deferUntil, l.now+l.poll())
 }
 
 // countRelease counts a message that the lock was released, and reports whether the process may try now.

@@ -98,10 +98,10 @@ func (l *Lock) expiry() string {
 	if l.lease.fixed {
 		return fmt.Sprintf("its fixed lease of %v is over", l.lease.length)
 	}
-	if l.wait.lastErr == "" {
+	if l.wait.LastErr == "" {
 		return "no renewal was made in time: the process was stopped, asleep or too busy"
 	}
-	return "no renewal succeeded in time: " + l.wait.lastErr
+	return "no renewal succeeded in time: " + l.wait.LastErr
 }
 
 // endHold ends a hold that is released, and answers ref once that is done. After the last hold

@@ -14,7 +14,7 @@ var Meanings = map[string]explore.Meaning{
 	"Lock.features": explore.Skipped, "cfg": explore.Skipped, "Lock.now": explore.Skipped,
 	"Effects.list": explore.Some, "Last": explore.Some, "buffer": explore.Skipped, "freeCommand": explore.Skipped, "ownsWork": explore.Skipped,
 	"lost": explore.Skipped, "freeAt": explore.Skipped, // for the texts of answers
-	"lastErr": explore.Some, "holder": explore.Some, "owners": explore.Some, "op.kind": explore.Kind,
+	"LastErr": explore.Some, "holder": explore.Some, "owners": explore.Some, "op.kind": explore.Kind,
 	"tokens.highest": explore.Skipped, "hold.tokens": explore.Skipped, "tokens.last": explore.Skipped,
 	"revision": explore.Skipped, "sentRevision": explore.Skipped,
 	"term": explore.Term, "Term": explore.Term, "nextTerm": explore.Term, "op.next": explore.Term, "top": explore.Term,
@@ -66,7 +66,7 @@ func (l *Lock) EntryIndex(seq uint64) int64 {
 
 // Contends reports whether the process waits for other processes, and no command is under way.
 func (l *Lock) Contends() bool {
-	return l.phase == contending && l.main.kind == opNone && l.wait.refused && !l.isDeferred()
+	return l.phase == contending && l.main.kind == opNone && l.wait.Refused && !l.isDeferred()
 }
 
 // HasWaiter reports whether a request in the queue has that term.
@@ -76,7 +76,7 @@ func (l *Lock) HasWaiter(term uint64) bool { return l.waiterOf(term) != nil }
 // not, or if they wait because the last try has failed, or because the lock is left to others after a turn.
 func (l *Lock) NextTry(now machine.Instant) *Command {
 	afterTurn := l.isDeferred() && l.wait.cause == afterTurn
-	if l.phase != contending || l.main.kind != opNone || l.queue.Len() == 0 || l.wait.lastErr != "" || afterTurn {
+	if l.phase != contending || l.main.kind != opNone || l.queue.Len() == 0 || l.wait.LastErr != "" || afterTurn {
 		return nil
 	}
 	try := *l

@@ -46,7 +46,7 @@ func (l *Lock) Extend(now machine.Instant, id uint64, owner machine.Owner, lease
 
 // cannotHave says why a hold cannot have that lease from now on; "" if it can.
 func (h *hold) cannotHave(lease time.Duration, now machine.Instant) string {
-	if lease > 0 && now+lease-machine.Margin(lease) < h.keepUntil {
+	if lease > 0 && machine.TrustedUntil(now, lease) < h.keepUntil {
 		return fmt.Sprintf("a lease of %v is too short, since %v are left of the minimum time of the hold: ask for at least %v",
 			lease, h.keepUntil-now, leaseFor(h.keepUntil-now))
 	}
@@ -92,11 +92,11 @@ func (l *Lock) nextExtension() bool {
 // shorten ends the trust in the lease and in the hold no later than the extension does.
 func (l *Lock) shorten(h hold, o *op) {
 	before := l.holdUntil(h)
-	if until := l.now + o.lease - machine.Margin(o.lease); until < l.lease.until {
+	if until := machine.TrustedUntil(l.now, o.lease); until < l.lease.until {
 		l.lease.until, l.lease.length = until, o.lease
 		l.lease.fixed = l.lease.fixed && o.fixed // else the watchdog renews the lease until the end of the hold
 	}
-	if end := l.now + o.extends - machine.Margin(o.extends); o.extends > 0 && end < before {
+	if end := machine.TrustedUntil(l.now, o.extends); o.extends > 0 && end < before {
 		h.leaseEnd = end
 		l.holds.update(h)
 	}
@@ -138,13 +138,13 @@ func (l *Lock) extendReplied(o op, r Result) {
 			l.notifyBound(h)
 		}
 		l.effects.Refuse(o.ref, machine.NotDone, reason, detail)
-		l.wait.lastErr = detail
+		l.wait.LastErr = detail
 	default:
 		l.main = op{}
 		if h.id != 0 {
 			l.lease.fixed = o.fixed
 			if h.leaseEnd = 0; o.extends > 0 {
-				h.leaseEnd = o.sentAt + o.extends - machine.Margin(o.extends)
+				h.leaseEnd = machine.TrustedUntil(o.sentAt, o.extends)
 			}
 			l.holds.update(h)
 			l.notifyBound(h)

@@ -33,8 +33,8 @@ func (l *Lock) prepareGrant(ref any) {
 }
 
 func (l *Lock) grantReplied(o op, r Result) {
-	stale := l.wait.refusalIsStale
-	l.wait.refusalIsStale = false
+	stale := l.wait.RefusalIsStale
+	l.wait.RefusalIsStale = false
 	switch r.Outcome {
 	case Done:
 		l.main = op{}
@@ -51,10 +51,10 @@ func (l *Lock) grantReplied(o op, r Result) {
 			l.cleanUp(o.term)
 		}
 		l.contend()
-		l.wait.refusalIsStale = stale
+		l.wait.RefusalIsStale = stale
 		l.noteRefusal(o, r)
 		if l.features.WaitQueue {
-			l.wait.nextAt = l.now // to add an entry to the wait queue
+			l.wait.NextAt = l.now // to add an entry to the wait queue
 		}
 	case Failed:
 		if !r.Transient {
@@ -71,7 +71,7 @@ func (l *Lock) noteLease(o op, r Result) {
 	l.lease.fixed = o.fixed
 	l.lease.length = o.lease
 	l.lease.until = 0
-	l.wait.lastErr = ""
+	l.wait.LastErr = ""
 	l.tokens.keep(o.draws, r.Tokens)
 	l.lease.noteTTL(&o, l.now, l.cfg)
 	l.dropExpired()
@@ -99,7 +99,7 @@ func (l *Lock) grant(req *waiter, handedOff bool) {
 	case req.Lease > 0 && l.lease.fixed:
 		h.leaseEnd = l.lease.until
 	case req.Lease > 0:
-		h.leaseEnd = l.now + req.Lease - machine.Margin(req.Lease)
+		h.leaseEnd = machine.TrustedUntil(l.now, req.Lease)
 	case req.MaxHold > 0:
 		h.maxEnd = l.now + req.MaxHold
 	}

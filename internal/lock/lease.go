@@ -81,7 +81,7 @@ func (l *lease) noteTTL(o *op, now machine.Instant, cfg *machine.Config) {
 	if l.fixed && o.kind == opRenew {
 		return // its end stays
 	}
-	if until := o.sentAt + o.lease - machine.Margin(o.lease); until > l.until {
+	if until := machine.TrustedUntil(o.sentAt, o.lease); until > l.until {
 		l.until, l.length = until, o.lease
 	}
 }

@@ -167,18 +167,9 @@ type waiting struct {
 
 // contest is what the lock knows of its tries.
 type contest struct {
-	// nextAt is the time of the next try, unless a message comes before.
-	nextAt machine.Instant
+	machine.Contest
 	traces traces
-	// refusalIsStale says that a message came while an acquire was under way, so its refusal may be outdated.
-	refusalIsStale bool
-	// refused says that a try was refused, so the lock subscribes to its channel.
-	refused bool
 	deferral
-	// tries counts the tries that have failed since the last one that did not.
-	tries int
-	// lastErr is the error of the last try; "" if it did not fail.
-	lastErr string
 	// unconfirmed says that too few replicas have the lease of the last try.
 	unconfirmed bool
 	// holder is the owner that has the lock; "" if it is not known.

@@ -101,7 +101,7 @@ func (l *Lock) reentryRefusal(h *hold, req *waiter) (machine.Reason, string) {
 		return machine.Invalid, fmt.Sprintf(
 			"a re-entry cannot have a fixed lease of %v, since the watchdog keeps the hold that it joins: leave the lease out",
 			req.Lease)
-	case req.Lease > 0 && l.now+req.Lease-machine.Margin(req.Lease) < h.leaseEnd:
+	case req.Lease > 0 && machine.TrustedUntil(l.now, req.Lease) < h.leaseEnd:
 		return machine.Invalid, fmt.Sprintf(
 			"a re-entry cannot have a lease of %v, since the hold that it joins lasts longer: ask for at least %v, or leave the lease out",
 			req.Lease, leaseFor(h.leaseEnd-l.now))

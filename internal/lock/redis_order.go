@@ -142,7 +142,7 @@ func (q *redisOrder) needed(l *Lock) bool {
 // changed reports whether the waiters have changed since they were last sent to Redis, or have to be sent again. While
 // tries fail, only the pause between them decides the latter.
 func (q *redisOrder) changed(l *Lock) bool {
-	again := q.mustResend && l.sync.kind == opNone && !lists(&l.main) && (l.phase != contending || l.wait.tries == 0)
+	again := q.mustResend && l.sync.kind == opNone && !lists(&l.main) && (l.phase != contending || l.wait.Tries == 0)
 	return again || q.sentRevision != l.queue.Revision()
 }
 

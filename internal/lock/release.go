@@ -41,8 +41,8 @@ func (l *Lock) releaseReplied(o op, r Result) {
 	switch {
 	case r.Outcome == Failed && r.Transient:
 		l.retryLater(&l.main, r)
-		l.wait.lastErr = r.Err.Error()
-		l.refuseTries(machine.Unavailable, l.wait.lastErr)
+		l.wait.LastErr = r.Err.Error()
+		l.refuseTries(machine.Unavailable, l.wait.LastErr)
 		return
 	case r.Outcome == Failed:
 		reason, detail := r.Why()

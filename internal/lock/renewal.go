@@ -114,7 +114,7 @@ func (l *Lock) handleLateRenewal(seq uint64, r Result) bool {
 // noteRenewal notes that a renewal has succeeded, and answers the requests that await it.
 func (l *Lock) noteRenewal(o op) {
 	l.lease.noteTTL(&o, l.now, l.cfg)
-	l.wait.lastErr = ""
+	l.wait.LastErr = ""
 	var more []ensure
 	for _, e := range l.ensures {
 		if until := l.holdUntil(l.holds.byID(e.hold)); until >= e.until {
@@ -142,7 +142,7 @@ func (l *Lock) renewalReplied(r Result) {
 		l.refuseTries(reason, detail) // they wait for a renewal in order to join
 		l.ensures = failIf(l, l.ensures, func(ensure) bool { return true }, machine.Unavailable, detail)
 		warn := false
-		if l.wait.lastErr, warn = l.lease.atRisk.Failed(&r.Failure, l.wait.lastErr); !warn {
+		if l.wait.LastErr, warn = l.lease.atRisk.Failed(&r.Failure, l.wait.LastErr); !warn {
 			return
 		}
 		for h := range l.holds.all() {

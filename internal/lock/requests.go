@@ -65,8 +65,8 @@ func (l *Lock) Release(now machine.Instant, r machine.Release) {
 func (l *Lock) Cancel(now machine.Instant, id uint64, owner machine.Owner, ref any) {
 	defer l.begin(now).settle()
 	detail := machine.WasWithdrawn
-	if l.wait.lastErr != "" {
-		detail += "; the last try failed: " + l.wait.lastErr
+	if l.wait.LastErr != "" {
+		detail += "; the last try failed: " + l.wait.LastErr
 	}
 	withdrawn := l.withdraw(id, owner)
 	for _, req := range withdrawn {

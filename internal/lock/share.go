@@ -70,7 +70,7 @@ func (l *Lock) finishJoin(o op) {
 // mayShareNow reports whether the first waiter is a reader by now, because a writer before it was withdrawn.
 // It may join readers that hold the lock, so it does not wait for a message.
 func (l *Lock) mayShareNow() bool {
-	if !l.features.Shares || l.isDeferred() || l.wait.lastErr != "" || len(l.wait.sent) == 0 {
+	if !l.features.Shares || l.isDeferred() || l.wait.LastErr != "" || len(l.wait.sent) == 0 {
 		return false
 	}
 	first, found := l.queue.FirstWaiting()

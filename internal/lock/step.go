@@ -50,7 +50,7 @@ func (l *Lock) advance() bool {
 			return true
 		case l.cleaning():
 			return false
-		case l.now >= l.wait.nextAt, l.mayShareNow(), q != nil && q.changed(l):
+		case l.now >= l.wait.NextAt, l.mayShareNow(), q != nil && q.changed(l):
 			l.attempt()
 			return true
 		}
@@ -154,7 +154,7 @@ func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 	if l.main.kind != opNone {
 		due.Add(l.main.Due)
 	} else if l.phase == contending && !l.cleaning() {
-		due.Add(l.wait.nextAt)
+		due.Add(l.wait.NextAt)
 	}
 	if l.renewal.kind != opNone {
 		due.Add(l.renewal.Due)

@@ -116,7 +116,7 @@ func (l *Lock) takeTransfer(t machine.Transfer) {
 	l.wait.transfer = machine.Transfer{}
 	i := slices.IndexFunc(l.wait.sent, func(c confirmation) bool { return c.seq == t.Seq })
 	lease := l.cfg.TransferTTL()
-	if l.cfg.Replicated || i < 0 || t.Seq <= l.staleBefore || l.wait.sent[i].sentAt+lease-machine.Margin(lease) <= l.now ||
+	if l.cfg.Replicated || i < 0 || t.Seq <= l.staleBefore || machine.TrustedUntil(l.wait.sent[i].sentAt, lease) <= l.now ||
 		l.lease.isInDoubt(l.cfg.Watchdog, l.wait.sent[i].mode) { // the renewal sets that TTL
 		l.attemptSoon() // the try finds the lock held, and gets a lease that can be trusted
 		return

@@ -20,10 +20,10 @@ func (l *Lock) dropExpired() {
 		a := machine.Answer{Kind: machine.NotGranted, Reason: machine.TimedOut, TTL: l.wait.ttl(l), Detail: l.heldBy()}
 		switch {
 		case l.wait.unconfirmed:
-			a.Reason, a.Detail = machine.NotReplicated, l.wait.lastErr
-		case l.wait.lastErr != "":
-			a.Reason, a.Detail = machine.Unavailable, l.wait.lastErr
-		case req.Try, l.phase == contending && !l.wait.refused, l.phase == releasing: // the state of the lock is not known
+			a.Reason, a.Detail = machine.NotReplicated, l.wait.LastErr
+		case l.wait.LastErr != "":
+			a.Reason, a.Detail = machine.Unavailable, l.wait.LastErr
+		case req.Try, l.phase == contending && !l.wait.Refused, l.phase == releasing: // the state of the lock is not known
 			a.Reason, a.Detail = machine.Unavailable, l.cfg.NoAnswer()
 		}
 		l.answer(req.Ref, a)

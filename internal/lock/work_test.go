@@ -19,7 +19,7 @@ func TestWork_IsKeptWhileAnyPartIsInUse(t *testing.T) {
 		"ensures":       {ensures: make([]ensure, 1)},
 		"extensions":    {extensions: make([]extension, 1)},
 		"sub":           {sub: machine.Subscription{Until: 1}},
-		"wait":          {wait: waiting{contest: contest{refused: true}}},
+		"wait":          {wait: waiting{contest: contest{Contest: machine.Contest{Refused: true}}}},
 		"wait.sent":     {wait: waiting{sent: make([]confirmation, 1)}},
 		"wait.transfer": {wait: waiting{transfer: machine.Transfer{Term: 1}}},
 	}

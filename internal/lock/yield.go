@@ -68,12 +68,12 @@ func (l *Lock) countWaitersCommand(_ *op, c *Command) { c.Kind = CountWaiters }
 func (l *Lock) countWaitersReplied(_ op, r Result) {
 	l.main = op{}
 	if !l.lease.atRisk { // else the error is why no renewal came in time
-		l.wait.lastErr = ""
+		l.wait.LastErr = ""
 	}
 	switch {
 	case r.Outcome == Failed:
 		reason, detail := r.Why()
-		l.wait.lastErr = detail
+		l.wait.LastErr = detail
 		l.lease.turn.Until = l.now + l.backoff(0, l.cfg.Watchdog) // ask again then
 		l.lease.recountAt = l.lease.turn.Until
 		l.refuseTries(reason, detail)
@@ -105,20 +105,21 @@ func (l *Lock) contendAgain(o op, r Result) {
 		}
 		return
 	}
-	transfer, stale := l.wait.transfer, l.wait.refusalIsStale
+	transfer, stale := l.wait.transfer, l.wait.RefusalIsStale
 	l.phase = contending
 	l.beginTerm(o.next)
-	l.wait = waiting{contest: contest{refused: true, nextAt: l.now + l.jitter(l.poll())}, sent: l.wait.sent}
+	l.wait = waiting{sent: l.wait.sent}
+	l.wait.Refused, l.wait.NextAt = true, l.now+l.jitter(l.poll())
 	switch {
 	case transfer.Term != 0:
 		l.takeTransfer(transfer) // it has overtaken the reply
 	case l.features.Parts:
-		l.wait.nextAt = l.now // to learn which part to wait for
+		l.wait.NextAt = l.now // to learn which part to wait for
 	case r.Others == 0 && l.wait.sent[0].mode == machine.Shared:
-		l.wait.nextAt = l.now // readers may have the lock by now, without a message
+		l.wait.NextAt = l.now // readers may have the lock by now, without a message
 	case r.Others > 0:
 		l.deferToOthers(r.Others, l.cfg.OpenTime())
 	case stale:
-		l.wait.nextAt = l.now // the lock may be reserved for a MultiLock; the script says for how long
+		l.wait.NextAt = l.now // the lock may be reserved for a MultiLock; the script says for how long
 	}
 }

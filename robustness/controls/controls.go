@@ -31,8 +31,8 @@ var All = []Control{
 	{
 		Name: "trust from the reply", Rule: "1 trust starts when the request was sent", Broken: "it starts when the reply came",
 		Edits: []Edit{{"internal/lock/lease.go",
-			"until := o.sentAt + o.lease - machine.Margin(o.lease)",
-			"until := now + o.lease - machine.Margin(o.lease)"}},
+			"until := machine.TrustedUntil(o.sentAt, o.lease)",
+			"until := machine.TrustedUntil(now, o.lease)"}},
 		Plan: plan(toTheEnd(400 * time.Millisecond)), Faults: "late replies",
 	},
 	{
@@ -85,8 +85,8 @@ var All = []Control{
 		Name: "no poll", Rule: "6 every wait has a bounded poll", Broken: "a waiter tries again only when a message comes",
 		Edits: []Edit{
 			{"internal/lock/acquire.go",
-				"	l.wait.nextAt = l.now + l.jitter(l.poll())\n	if r.TTL >= 0 {",
-				"	l.wait.nextAt = l.now + 1000*l.poll()\n	if false {"},
+				"	l.wait.NextAt = l.now + l.jitter(l.poll())\n	if r.TTL >= 0 {",
+				"	l.wait.NextAt = l.now + 1000*l.poll()\n	if false {"},
 		},
 		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 1, Hold: ms(200, 500), Think: ms(4000, 8000)}), Faults: "lost messages",
 	},
