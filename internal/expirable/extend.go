@@ -22,9 +22,12 @@ func (s *Semaphore) addExtension(e extension) {
 // extend sends the extensions that can be sent.
 func (s *Semaphore) extend() {
 	for _, e := range s.extensions {
+		if e.sets != 0 {
+			continue // it was sent
+		}
 		h := s.holdByID(e.hold)
 		renewing := s.renewal.InFlight && slices.ContainsFunc(s.renewal.holds, func(other *hold) bool { return other.permits == h.permits })
-		if e.sets == 0 && !renewing && !s.extends(h) {
+		if !renewing && !s.extends(h) {
 			s.sendExtension(e, h)
 		}
 	}
