@@ -57,9 +57,10 @@ func (s *Semaphore) releaseCommand(o *op, c *Command) {
 	}
 }
 
-// endReleasedByID ends the holds of permits that are given back by their ids, and were granted in the meantime.
+// endReleasedByID ends the holds of permits that the next command gives back by their ids, and that were granted in the
+// meantime.
 func (s *Semaphore) endReleasedByID() {
-	for i, b := range s.pendingReturns {
+	for i, b := range s.pendingReturns[:min(len(s.pendingReturns), releaseBatch)] {
 		if !b.unknown {
 			continue
 		}

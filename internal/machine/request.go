@@ -59,7 +59,7 @@ type Request struct {
 	Ref any
 }
 
-// Release is a request to release a hold: that of the owner or, if the owner is 0 or has none, the one with that id.
+// Release is a request to release the owner's hold or, if the owner is 0 or has no hold, the hold with that id.
 type Release struct {
 	ID    uint64
 	Owner Owner
