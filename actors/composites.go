@@ -63,18 +63,18 @@ func (r *Runtime) suspectAll() {
 	}
 }
 
-// partsOf returns the members as parts of a MultiLock.
-func partsOf(members []request.Member) []backend.Part {
-	parts := make([]backend.Part, len(members))
+// memberSpecsOf returns the specs of the members of a MultiLock.
+func memberSpecsOf(members []request.Member) []backend.MemberSpec {
+	specs := make([]backend.MemberSpec, len(members))
 	for i, one := range members {
 		rt := one.System.(*Runtime)
 		var red []*backend.Server
 		if systems := rt.red.Load(); systems != nil {
 			red = serversOf(*systems)
 		}
-		parts[i] = kinds.PartOf(one, rt.server, red)
+		specs[i] = kinds.MemberSpecOf(one, rt.server, red)
 	}
-	return parts
+	return specs
 }
 
 // serversOf returns the server of each of the systems.
@@ -134,7 +134,7 @@ func (r *Runtime) redSystems() []request.Home {
 
 // DrawOrder implements request.Home.
 func (r *Runtime) DrawOrder(members []request.Member) (order []int) {
-	for _, batch := range backend.Batches(partsOf(members)) {
+	for _, batch := range backend.Batches(memberSpecsOf(members)) {
 		order = append(order, batch...)
 	}
 	return order

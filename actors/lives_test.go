@@ -168,7 +168,7 @@ func TestAcquire_LaterThanTheLastReleaseIsGivenBack(t *testing.T) {
 			redistest.Eventually(t, "the last release", func() bool { return len(server.Keys(t, name)) == 0 })
 			late := lock.Command{Kind: lock.Acquire, Term: 1, Count: 1, Lease: time.Minute}
 			replied := make(chan backend.Reply, 1)
-			backend.Single(r.server, forms.Plain, name, &protocol.Options{Client: r.id}, wiretap{a, replied}).
+			backend.NewSingle(r.server, forms.Plain, name, &protocol.Options{Client: r.id}, wiretap{a, replied}).
 				Run(late, time.Now().Add(redistest.Limit))
 			if reply := <-replied; reply.Outcome != lock.Done {
 				t.Fatalf("the late acquire has taken nothing: %+v", reply)

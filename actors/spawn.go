@@ -76,7 +76,7 @@ func newLockActor(rt *Runtime, free *shell.Shell, key kinds.Key, kind messages.K
 	switch key.Composition {
 	case request.SeveralLocks:
 		label, a.members = members.String(), members.Sorted
-		spec.Members, spec.Tokens = partsOf(members.Sorted), members.Fenced
+		spec.Members, spec.Tokens = memberSpecsOf(members.Sorted), members.Fenced
 	case request.SeveralServers:
 		systems := *rt.red.Load()
 		spec.Servers = serversOf(systems)

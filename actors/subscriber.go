@@ -26,7 +26,7 @@ func (r *Runtime) Listen(kind messages.Kind, name string, members *request.Membe
 	if members != nil {
 		list = members.Sorted
 	}
-	f, all := &listenFunc{notify}, backend.Releases(partsOf(list))
+	f, all := &listenFunc{notify}, backend.Releases(memberSpecsOf(list))
 	for _, channel := range all {
 		systemOf(channel).subscriber.tell(&subscribe{to: f, channel: channel})
 	}

@@ -1,10 +1,32 @@
-// Package backend stores locks, semaphores and latches in Redis. A Backend stores a lock on one Redis, as all of several
-// locks (a MultiLock), or on a majority of servers (a RedLock). Members of a MultiLock that are in one slot are taken by
-// one script, as a batch. A Semaphore stores a semaphore or a latch, and an ExpirableSemaphore an expirable semaphore.
+// Package backend stores locks, semaphores and latches in Redis. A Backend stores a lock on one Redis, as all of
+// several locks (a MultiLock), or on a majority of servers (a RedLock). Members of a MultiLock that are in one slot are
+// taken by one script, as a batch. A Semaphore stores a semaphore or a latch, and an ExpirableSemaphore an expirable
+// semaphore.
 //
 // A backend carries out the commands of the machines, and makes no decisions about holds. It never waits: its
 // Receiver gets the reply to a command. A release that must be repeated until nothing stays in Redis is a
 // cleanup, which the Server runs in the background.
+//
+// # Files
+//
+//	backend.go                   the interfaces of locks, and of the parts of locks
+//	single.go member.go          a lock with one key, by itself or as a member of another lock
+//	composite.go                 MultiLocks and RedLocks, and which scripts take their members
+//	multilock.go multilock_acquire.go
+//	                             all parts or none: a MultiLock
+//	batch.go                     the members that one script takes
+//	queue_entries.go same_named.go
+//	                             the entries that a try leaves; one key under two members
+//	majority.go majority_acquire.go majority_tally.go majority_late.go
+//	                             a majority of servers: a RedLock; its votes, and servers that are late
+//	majority_force.go majority_inspect.go unanswered.go
+//	                             the rest of it; commands that may still shorten a lease
+//	force.go                     forced releases
+//	semaphore.go expirable.go    semaphores and latches
+//	server.go record.go          a Redis; the record of the System there
+//	health.go memory.go          whether a server answers, and since when it has its data
+//	counters.go                  the highest fencing tokens
+//	cleanups.go collect.go       releases in the background; the answers of several parts
 package backend
 
 import (
@@ -17,17 +39,12 @@ import (
 
 // Backend stores one lock, for one Receiver. Its methods may be called on any goroutine, and do not block.
 type Backend interface {
-	Place
 	// Run carries out a command by the deadline, and delivers the reply to the Receiver.
 	Run(c lock.Command, deadline time.Time)
 	// CleanUp repeats the release of a term in the background, until it is certain that nothing is left, or MaxTTL is
 	// over. At the end it calls done, which must not block, and reports whether it is certain that nothing is left. A
 	// closed Server tries once.
 	CleanUp(c lock.Command, done func(certain bool))
-}
-
-// Place has the methods that the backends of locks and of expirable semaphores share.
-type Place interface {
 	// Inspect reads the state of the lock. It calls done once, on any goroutine; done must not block.
 	Inspect(deadline time.Time, done func(protocol.View, error))
 	// Channels returns the channels on which a waiter of that term is notified of a release.
@@ -64,8 +81,8 @@ type Channel struct {
 	Waiters string
 }
 
-// part is a lock that may be a part of another lock.
-type part interface {
+// lockPart is a lock that may be a part of another lock: a member, a batch of members, a majority, or a multiLock.
+type lockPart interface {
 	// run carries out a command by the deadline. It calls done once, on any goroutine; done must not block.
 	run(c lock.Command, deadline time.Time, done func(Reply))
 	inspect(deadline time.Time, done func(protocol.View, error))
@@ -87,27 +104,6 @@ type inspection struct {
 
 // rollBackTime bounds a roll-back, even if the deadline of the command is over.
 const rollBackTime = time.Second
-
-// several makes a lock of several parts a Backend.
-type several struct {
-	part
-	to Receiver
-}
-
-func (s *several) Run(c lock.Command, deadline time.Time) {
-	s.run(c, deadline, func(r Reply) {
-		r.Alone = false // also for a single part: other processes cannot ask its owner for the lock
-		s.to.Replied(c.Seq, r)
-	})
-}
-
-func (s *several) Inspect(deadline time.Time, done func(protocol.View, error)) {
-	s.inspect(deadline, done)
-}
-
-func (s *several) Channels(uint64) []Channel { return s.channels() }
-
-func (s *several) CleanUp(c lock.Command, done func(certain bool)) { s.cleanUp(c, done) }
 
 // asRelease returns the full release of a command's term.
 func asRelease(c lock.Command) lock.Command {

@@ -11,7 +11,7 @@ import (
 
 // batch is several locks in one slot of one Redis, which one script takes.
 type batch struct {
-	all
+	multiLock
 	members []*member
 }
 
@@ -33,7 +33,7 @@ func (b *batch) run(c lock.Command, deadline time.Time, done func(Reply)) {
 		call = b.call(protocol.YieldAll, &c, deadline)
 		call.To = b.members[0].read(done)
 	default:
-		b.all.run(c, deadline, done)
+		b.multiLock.run(c, deadline, done)
 		return
 	}
 	b.members[0].server.redis.Run(call)

@@ -35,7 +35,7 @@ func (s *ExpirableSemaphore) Run(c *expirable.Command, deadline time.Time, lend 
 // DeleteRecord is like Semaphore.DeleteRecord.
 func (s *ExpirableSemaphore) DeleteRecord(number uint64) { s.server.deleteRecord(s.permits, number) }
 
-// Inspect implements Place.
+// Inspect is like Backend.Inspect.
 func (s *ExpirableSemaphore) Inspect(deadline time.Time, done func(protocol.View, error)) {
 	call := s.permits.Inspect(deadline)
 	call.To = receive(func(_ uint64, reply redisclient.Reply) {
@@ -44,7 +44,7 @@ func (s *ExpirableSemaphore) Inspect(deadline time.Time, done func(protocol.View
 	s.server.redis.Run(call)
 }
 
-// Channels implements Place.
+// Channels is like Backend.Channels.
 func (s *ExpirableSemaphore) Channels(uint64) []Channel {
 	return []Channel{{Server: s.server, Name: s.permits.Channel}}
 }

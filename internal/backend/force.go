@@ -15,7 +15,7 @@ import (
 
 // name calls named with a forced release that names its owners. If the caller has not named owners, they are the owners
 // that hold the lock now, and the owner of the command's term. If the inspection fails, failed gets the reply.
-func (s *single) name(c lock.Command, deadline time.Time, named func(lock.Command), failed func(Reply)) {
+func (s *serverLock) name(c lock.Command, deadline time.Time, named func(lock.Command), failed func(Reply)) {
 	if c.Owners != nil {
 		named(c)
 		return
@@ -38,7 +38,7 @@ func (s *single) name(c lock.Command, deadline time.Time, named func(lock.Comman
 }
 
 // owner returns the owner of that term in Redis.
-func (s *single) owner(term uint64) string {
+func (s *serverLock) owner(term uint64) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lock.Owner(term)

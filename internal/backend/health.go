@@ -58,7 +58,7 @@ func (s *Server) answerBy(now, deadline time.Time) time.Time {
 }
 
 // timeAnswer wraps the done of a call. It records whether the server has answered, and how long the answer took.
-func (s *single) timeAnswer(deadline time.Time, done func(Reply)) func(Reply) {
+func (s *serverLock) timeAnswer(deadline time.Time, done func(Reply)) func(Reply) {
 	sent := time.Now()
 	return func(r Reply) {
 		took := time.Since(sent)
@@ -74,7 +74,7 @@ func (s *single) timeAnswer(deadline time.Time, done func(Reply)) func(Reply) {
 }
 
 // noteSilent records that the server has not answered in time, and probes it.
-func (s *single) noteSilent() {
+func (s *serverLock) noteSilent() {
 	if !s.server.redis.Cluster() && s.server.health.markSilent() {
 		s.probe()
 	}
@@ -98,7 +98,7 @@ func (h *health) noteAnswer(took time.Duration) {
 }
 
 // probe inspects the lock repeatedly until the server answers.
-func (s *single) probe() {
+func (s *serverLock) probe() {
 	sent := time.Now()
 	deadline := sent.Add(s.server.callTimeout)
 	s.Inspect(deadline, func(_ protocol.View, err error) {

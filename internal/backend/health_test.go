@@ -88,7 +88,7 @@ func TestMajority_SkipsAFrozenMinority(t *testing.T) {
 func TestMajority_AsksASilentMajority(t *testing.T) {
 	m := &majority{}
 	for range 5 {
-		m.members = append(m.members, &member{single: single{server: NewServer(clock(0), nil, Config{})}})
+		m.members = append(m.members, &member{serverLock: serverLock{server: NewServer(clock(0), nil, Config{})}})
 	}
 	for silent := range 5 {
 		for i, on := range m.members {
@@ -102,11 +102,11 @@ func TestMajority_AsksASilentMajority(t *testing.T) {
 
 // A MultiLock whose second server is frozen holds the first for a short time once, and then takes nothing until that
 // server answers again.
-func TestAll_AcquiresNothingWhileAServerIsSilent(t *testing.T) {
+func TestMultiLock_AcquiresNothingWhileAServerIsSilent(t *testing.T) {
 	first, frozen := redistest.Start(t), redistest.Start(t)
 	name := redistest.Name(t)
 	on := []*Server{open(t, first.URL()), open(t, frozen.URL())}
-	a := newAll([]Part{{Server: on[0], Form: forms.Plain, Name: name}, {Server: on[1], Form: forms.Plain, Name: name}}, options())
+	a := newMultiLock([]MemberSpec{{Server: on[0], Form: forms.Plain, Name: name}, {Server: on[1], Form: forms.Plain, Name: name}}, options())
 	taken := func(n uint64) lock.Outcome {
 		t.Helper()
 		r := ran(t, a, term(n))
@@ -178,7 +178,7 @@ func TestMajority_FarServersVote(t *testing.T) {
 	proxies[1].Delay(10 * time.Millisecond)
 	proxies[2].Delay(150 * time.Millisecond)
 	m := newMajority(on, name, options())
-	if r := ran(t, newMember(Part{Server: on[0], Form: forms.Plain, Name: name}, options()), term(1)); r.Outcome != lock.Done { // of another owner
+	if r := ran(t, newMember(MemberSpec{Server: on[0], Form: forms.Plain, Name: name}, options()), term(1)); r.Outcome != lock.Done { // of another owner
 		t.Fatalf("a free lock was not taken: %+v", r)
 	}
 	for n := range uint64(3) { // first without knowing how far they are
@@ -196,7 +196,7 @@ func TestMajority_FarServersVote(t *testing.T) {
 			t.Fatalf("server %d has %v", i, keys)
 		}
 	}
-	if r := ran(t, newMember(Part{Server: on[2], Form: forms.Plain, Name: name}, options()), term(1)); r.Outcome != lock.Done {
+	if r := ran(t, newMember(MemberSpec{Server: on[2], Form: forms.Plain, Name: name}, options()), term(1)); r.Outcome != lock.Done {
 		t.Fatalf("a free lock was not taken: %+v", r)
 	}
 	force := lock.Command{Kind: lock.ForceRelease, Seq: 100, Lease: time.Minute}

@@ -29,7 +29,7 @@ func newMajority(servers []*Server, name string, options *protocol.Options) *maj
 	unconfirmed := *options
 	unconfirmed.Unconfirmed = true // the other servers replace the replicas
 	for _, s := range servers {
-		m.members = append(m.members, newMember(Part{Server: s, Form: forms.Plain, Name: name}, &unconfirmed))
+		m.members = append(m.members, newMember(MemberSpec{Server: s, Form: forms.Plain, Name: name}, &unconfirmed))
 	}
 	return m
 }

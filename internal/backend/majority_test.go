@@ -17,7 +17,7 @@ import (
 func servers(n int) *majority {
 	m := &majority{}
 	for i := range n {
-		m.members = append(m.members, newMember(Part{Server: NewServer(clock(0), nil, Config{}), Form: forms.Plain, Name: strconv.Itoa(i + 1)}, options()))
+		m.members = append(m.members, newMember(MemberSpec{Server: NewServer(clock(0), nil, Config{}), Form: forms.Plain, Name: strconv.Itoa(i + 1)}, options()))
 	}
 	return m
 }

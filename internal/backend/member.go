@@ -11,18 +11,21 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
-// member is a single that is part of another lock.
+// member is a serverLock that is part of another lock.
 type member struct {
-	single
+	serverLock
 	wire protocol.Member
 	// granted is the last term to which a vote has granted the lock, or may have granted it.
 	granted    atomic.Uint64
 	unanswered unanswered // of a RedLock
 }
 
-func newMember(p Part, options *protocol.Options) *member {
-	l := p.Server.lock(p.Form, p.Name, options)
-	return &member{single: single{server: p.Server, lock: l}, wire: protocol.Member{Lock: l, Mode: p.Mode, Fenced: p.Fenced}}
+func newMember(spec MemberSpec, options *protocol.Options) *member {
+	l := spec.Server.lock(spec.Form, spec.Name, options)
+	return &member{
+		serverLock: serverLock{server: spec.Server, lock: l},
+		wire:       protocol.Member{Lock: l, Mode: spec.Mode, Fenced: spec.Fenced},
+	}
 }
 
 func (m *member) run(c lock.Command, deadline time.Time, done func(Reply)) {

@@ -13,23 +13,26 @@ import (
 )
 
 // onTwoServers returns three locks; the lock on the other server is the middle one.
-func onTwoServers(t *testing.T) (a, b, c Part) {
+func onTwoServers(t *testing.T) (a, b, c MemberSpec) {
 	name := redistest.Name(t)
 	on := []*Server{open(t, redistest.Start(t).URL()), open(t, redistest.Start(t).URL())}
-	return Part{Server: on[0], Form: forms.Plain, Name: name + "a"}, Part{Server: on[1], Form: forms.Plain, Name: name + "b"}, Part{Server: on[0], Form: forms.Plain, Name: name + "c"}
+	member := func(server *Server, name string) MemberSpec {
+		return MemberSpec{Server: server, Form: forms.Plain, Name: name}
+	}
+	return member(on[0], name+"a"), member(on[1], name+"b"), member(on[0], name+"c")
 }
 
 // A MultiLock leaves other wait queues if a member that is free is reserved for another MultiLock: one takes a and c
 // apart, since b of another server is between them, the other by one script. Otherwise c would stay reserved for the
 // first, and a for the second.
-func TestAll_LeavesItsPlacesToAnother(t *testing.T) {
+func TestMultiLock_LeavesItsPlacesToAnother(t *testing.T) {
 	a, b, c := onTwoServers(t)
-	apart, together := newAll([]Part{a, b, c}, options()), newAll([]Part{a, c}, options())
-	holdA, holdC := newAll([]Part{a}, options()), newAll([]Part{c}, options())
+	apart, together := newMultiLock([]MemberSpec{a, b, c}, options()), newMultiLock([]MemberSpec{a, c}, options())
+	holdA, holdC := newMultiLock([]MemberSpec{a}, options()), newMultiLock([]MemberSpec{c}, options())
 	waits := term(8)
 	waits.Entry = lock.Entry{Term: 8, TTL: time.Minute, Reserves: true}
 	for i, step := range []struct {
-		of   part
+		of   lockPart
 		c    lock.Command
 		want lock.Outcome
 	}{
@@ -41,7 +44,7 @@ func TestAll_LeavesItsPlacesToAnother(t *testing.T) {
 		{together, waits, lock.Done}, {apart, waits, lock.Refused},
 		{together, asRelease(waits), lock.Done}, {apart, waits, lock.Done},
 	} {
-		entries := &apart.(*all).entries
+		entries := &apart.(*multiLock).entries
 		entries.waitingSince = time.Time{} // the other has waited for as long: then entries may be in different orders
 		if i == 9 {
 			entries.reservedSince = time.Now().Add(-leaveAfter)
@@ -54,14 +57,14 @@ func TestAll_LeavesItsPlacesToAnother(t *testing.T) {
 
 // A MultiLock over several servers gets a free member that is reserved for another MultiLock which has waited for less
 // time. Otherwise it starved: each try lost the entries in the members that it had taken, and the other kept its own.
-func TestAll_GoesBeforeAnotherThatHasWaitedForLess(t *testing.T) {
+func TestMultiLock_GoesBeforeAnotherThatHasWaitedForLess(t *testing.T) {
 	a, b, c := onTwoServers(t)
-	apart, together := newAll([]Part{a, b, c}, options()), newAll([]Part{a, c}, options())
-	holdA, holdB := newAll([]Part{a}, options()), newAll([]Part{b}, options())
+	apart, together := newMultiLock([]MemberSpec{a, b, c}, options()), newMultiLock([]MemberSpec{a, c}, options())
+	holdA, holdB := newMultiLock([]MemberSpec{a}, options()), newMultiLock([]MemberSpec{b}, options())
 	waits := term(8)
 	waits.Entry = lock.Entry{Term: 8, TTL: time.Minute, Reserves: true}
 	for i, step := range []struct {
-		of   part
+		of   lockPart
 		c    lock.Command
 		want lock.Outcome
 	}{
@@ -79,19 +82,19 @@ func TestAll_GoesBeforeAnotherThatHasWaitedForLess(t *testing.T) {
 
 // A MultiLock has the same place in all wait queues of a script. Otherwise two that have waited equally long would have
 // different orders in them, and each would wait for what is reserved for the other.
-func TestAll_HasOnePlaceInTheQueuesOfAScript(t *testing.T) {
+func TestMultiLock_HasOnePlaceInTheQueuesOfAScript(t *testing.T) {
 	name := redistest.Name(t)
 	servers := []*redistest.Server{redistest.Start(t), redistest.Start(t)}
-	first := Part{Server: open(t, servers[1].URL()), Form: forms.Plain, Name: name + "a"}
-	parts, on := []Part{first}, open(t, servers[0].URL())
+	first := MemberSpec{Server: open(t, servers[1].URL()), Form: forms.Plain, Name: name + "a"}
+	parts, on := []MemberSpec{first}, open(t, servers[0].URL())
 	for i := range 40 {
-		parts = append(parts, Part{Server: on, Form: forms.Plain, Name: fmt.Sprint(name, "b", i)})
+		parts = append(parts, MemberSpec{Server: on, Form: forms.Plain, Name: fmt.Sprint(name, "b", i)})
 	}
-	apart, holdFirst, holdLast := newAll(parts, options()), newAll(parts[:1], options()), newAll(parts[40:], options())
+	apart, holdFirst, holdLast := newMultiLock(parts, options()), newMultiLock(parts[:1], options()), newMultiLock(parts[40:], options())
 	waits := term(8)
 	waits.Entry = lock.Entry{Term: 8, TTL: time.Minute, Reserves: true}
 	for i, step := range []struct {
-		of   part
+		of   lockPart
 		c    lock.Command
 		want lock.Outcome
 	}{
@@ -117,15 +120,15 @@ func TestAll_HasOnePlaceInTheQueuesOfAScript(t *testing.T) {
 }
 
 // A MultiLock that Redis rejects has not waited when it is acquired again.
-func TestAll_HasNotWaitedAfterARejection(t *testing.T) {
+func TestMultiLock_HasNotWaitedAfterARejection(t *testing.T) {
 	name, servers := redistest.Name(t), []*redistest.Server{redistest.Start(t), redistest.Start(t)}
-	parts := []Part{{Server: open(t, servers[0].URL()), Form: forms.Plain, Name: name + "a"}, {Server: open(t, servers[1].URL()), Form: forms.Plain, Name: name + "b"}}
-	both, holdA := newAll(parts, options()), newAll(parts[:1], options())
+	parts := []MemberSpec{{Server: open(t, servers[0].URL()), Form: forms.Plain, Name: name + "a"}, {Server: open(t, servers[1].URL()), Form: forms.Plain, Name: name + "b"}}
+	both, holdA := newMultiLock(parts, options()), newMultiLock(parts[:1], options())
 	waits := term(8)
 	waits.Entry = lock.Entry{Term: 8, TTL: time.Minute, Reserves: true}
 	servers[1].Do(t, "HSET", name+"b", "email", "x")
 	for i, step := range []struct {
-		of   part
+		of   lockPart
 		c    lock.Command
 		want lock.Outcome
 	}{
@@ -135,7 +138,7 @@ func TestAll_HasNotWaitedAfterARejection(t *testing.T) {
 			t.Fatalf("step %d: %+v", i, r)
 		}
 	}
-	if waited := both.(*all).entries.waitingTime(time.Minute, time.Now()); waited != 0 {
+	if waited := both.(*multiLock).entries.waitingTime(time.Minute, time.Now()); waited != 0 {
 		t.Errorf("it has waited for %v", waited)
 	}
 }

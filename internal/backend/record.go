@@ -228,8 +228,8 @@ const recordPage = 50
 var ErrMoreSystems = errors.New("there are more Systems than are listed")
 
 // Records reads the records of all Systems, page by page, and calls done once, on any goroutine. It reads at most
-// protocol.MaxSystems records, and the error is ErrMoreSystems if there are more Systems. Each page has the time of one call.
-// When left is closed, it stops after the current page, and does not call done.
+// protocol.MaxSystems records, and the error is ErrMoreSystems if there are more Systems. Each page has the time of one
+// call. When left is closed, it stops after the current page, and does not call done.
 func (s *Server) Records(left <-chan struct{}, done func([]protocol.Record, error)) {
 	var all []protocol.Record
 	var read func(first int)

@@ -50,7 +50,7 @@ func soon() time.Time { return time.Now().Add(redistest.Limit) }
 var take = lock.Command{Kind: lock.Acquire, Seq: 12, Term: 7, Count: 1, Lease: time.Minute, Tokens: 1}
 
 // ran returns the reply of a part to a command.
-func ran(t *testing.T, p part, c lock.Command) Reply {
+func ran(t *testing.T, p lockPart, c lock.Command) Reply {
 	t.Helper()
 	replies := make(chan Reply, 1)
 	p.run(c, soon(), func(r Reply) { replies <- r })
@@ -58,7 +58,7 @@ func ran(t *testing.T, p part, c lock.Command) Reply {
 }
 
 // ExpectTakenAndReleased checks that a part is taken in its mode, and is released in the background.
-func ExpectTakenAndReleased(t *testing.T, of Part) {
+func ExpectTakenAndReleased(t *testing.T, of MemberSpec) {
 	t.Helper()
 	redis := redistest.Shared(t)
 	of.Server, of.Name = open(t, redis.URL()), redistest.Name(t)
@@ -149,7 +149,7 @@ func TestMajority_HealsWithTheLastCommandOnly(t *testing.T) {
 				defer one.unanswered.mu.Unlock()
 				return len(one.unanswered.underWay) == 0
 			})
-			r := ran(t, newMember(Part{Server: s, Form: forms.Plain, Name: name}, options()), take)
+			r := ran(t, newMember(MemberSpec{Server: s, Form: forms.Plain, Name: name}, options()), take)
 			if r.Outcome != lock.Refused || r.TTL > test.lease || r.TTL < test.lease-redistest.Limit {
 				t.Errorf("%v, ttl %v", r.Outcome, r.TTL)
 			}
@@ -182,7 +182,7 @@ func TestMajority_HealUndoesNoLaterCommand(t *testing.T) {
 		defer one.unanswered.mu.Unlock()
 		return len(one.unanswered.underWay) == 0
 	})
-	r := ran(t, newMember(Part{Server: s, Form: forms.Plain, Name: name}, options()), take)
+	r := ran(t, newMember(MemberSpec{Server: s, Form: forms.Plain, Name: name}, options()), take)
 	if r.Outcome != lock.Refused || r.TTL < later.Lease-redistest.Limit {
 		t.Errorf("%v, ttl %v", r.Outcome, r.TTL)
 	}

@@ -23,7 +23,7 @@ type sameNamed struct {
 }
 
 // sameNamedIn returns the sameNamed of each part; nil if no part has any.
-func sameNamedIn(parts []part) []sameNamed {
+func sameNamedIn(parts []lockPart) []sameNamed {
 	all, taken, found := make([]sameNamed, len(parts)), map[string]bool{}, false
 	for i, part := range parts {
 		members, isMajority := membersOf(part)
@@ -44,7 +44,7 @@ func sameNamedIn(parts []part) []sameNamed {
 	return all
 }
 
-func membersOf(p part) (members []*member, isMajority bool) {
+func membersOf(p lockPart) (members []*member, isMajority bool) {
 	switch p := p.(type) {
 	case *member:
 		return []*member{p}, false

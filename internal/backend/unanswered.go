@@ -44,10 +44,10 @@ func (u *unanswered) begin(c *lock.Command) (before machine.Unanswered) {
 	return before
 }
 
-// beginAgain is like begin, for a command that is sent again. may is false, and nothing is noted, if a later command was
-// sent which this one might undo: it must not shorten the lease that the last command has set, and must set the same
-// count. A later command that begins from now on is discounted while the repetition is under way. So no lease counts
-// that the repetition has shortened.
+// beginAgain is like begin, for a command that is sent again. may is false, and nothing is noted, if a later command
+// was sent which this one might undo: it must not shorten the lease that the last command has set, and must set the
+// same count. A later command that begins from now on is discounted while the repetition is under way. So no lease
+// counts that the repetition has shortened.
 func (u *unanswered) beginAgain(c *lock.Command) (before machine.Unanswered, may bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -50,7 +50,7 @@ func (w *world) addProcess(builder rueidis.Builder) {
 		p.servers = append(p.servers, NewServer(w, p.clients[i], Config{CallTimeout: p.cfg.CallTimeout}))
 	}
 	p.lock = lock.New(&p.cfg, &lock.Features{Parts: true})
-	p.backend = Majority(p.servers, "name", &protocol.Options{Client: strconv.Itoa(p.index)}, p)
+	p.backend = NewRedLock(p.servers, "name", &protocol.Options{Client: strconv.Itoa(p.index)}, p)
 	w.processes = append(w.processes, p)
 }
 

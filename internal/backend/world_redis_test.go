@@ -24,8 +24,8 @@ type node struct {
 	frozenUntil machine.Instant
 }
 
-// link is the client of a process for a server. Each command has a connection of its own, as it were: any one may be carried
-// out before or after any other.
+// link is the client of a process for a server. Each command has a connection of its own, as it were: any one may be
+// carried out before or after any other.
 type link struct {
 	rueidis.Client
 	world       *world
@@ -70,7 +70,8 @@ func (l link) DoMulti(ctx context.Context, commands ...rueidis.Completed) (resul
 	return results
 }
 
-// transmit puts a call on its way. It, or its reply, may get lost. It may be carried out after the client has ceased to wait.
+// transmit puts a call on its way. It, or its reply, may get lost. It may be carried out after the client has ceased to
+// wait.
 func (w *world) transmit(c *call) {
 	w.calls = append(w.calls, c)
 	w.after(time.Until(c.deadline), func() { w.answer(c, rueidis.NewErrorResult(context.DeadlineExceeded)) })

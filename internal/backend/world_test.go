@@ -26,13 +26,14 @@ var (
 	worldSeed = flag.Uint64("world.seed", 0, "run only the world of a RedLock with this seed")
 )
 
-// A world is a simulation of a RedLock: the locks of some processes, the majority of each, models of the servers, and what
-// is on its way between them. Messages may take long, overtake each other, or get lost. No key is lost, so there is one
-// rule without an exception: while a holder trusts the lock, a majority of the servers has its key, for at least as long.
-// Then no two holders trust it, since a key has one owner. And no holder gets it within the minimum time of another.
+// A world is a simulation of a RedLock: the locks of some processes, the majority of each, models of the servers, and
+// what is on its way between them. Messages may take long, overtake each other, or get lost. No key is lost, so there
+// is one rule without an exception: while a holder trusts the lock, a majority of the servers has its key, for at least
+// as long. Then no two holders trust it, since a key has one owner. And no holder gets it within the minimum time of
+// another.
 //
-// Each world is in a bubble of testing/synctest. All events happen on one goroutine, one after another, so a seed leads to
-// the same events.
+// Each world is in a bubble of testing/synctest. All events happen on one goroutine, one after another, so a seed leads
+// to the same events.
 type world struct {
 	*rand.Rand
 	begun     time.Time

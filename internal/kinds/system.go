@@ -94,7 +94,7 @@ type Spec struct {
 	Kind *Row
 	Name string
 	// Members are the members of a MultiLock.
-	Members []backend.Part
+	Members []backend.MemberSpec
 	// Tokens is the number of fencing tokens of a MultiLock.
 	Tokens int
 	// Servers are the servers of a RedLock.
@@ -115,20 +115,20 @@ func (s *Kinds) New(spec Spec, a Actor) (adapter Adapter, client string) {
 		l.client = options.Client
 		l.features = &lock.Features{Parts: true, Tokens: spec.Tokens, WaitQueue: true}
 		l.tokens = tokensOf(spec.Members)
-		l.Backend, l.signals = backend.All(spec.Members, options, l), &signals{}
+		l.Backend, l.signals = backend.NewMultiLock(spec.Members, options, l), &signals{}
 		return l, l.client
 	case request.SeveralServers:
 		options := s.withNewClient()
 		l.client = options.Client
 		l.features = &lock.Features{Parts: true}
-		l.Backend, l.signals = backend.Majority(spec.Servers, spec.Name, options, l), &signals{}
+		l.Backend, l.signals = backend.NewRedLock(spec.Servers, spec.Name, options, l), &signals{}
 		return l, l.client
 	}
 	l.features = &spec.Kind.Features
 	if l.features.Tokens > 0 {
 		l.tokens.sources = []tokenSource{{s.Server, spec.Name}}
 	}
-	l.Backend = backend.Single(s.Server, spec.Kind.Form, spec.Name, &s.options, l)
+	l.Backend = backend.NewSingle(s.Server, spec.Kind.Form, spec.Name, &s.options, l)
 	return l, l.client
 }
 
@@ -141,16 +141,16 @@ func (s *Kinds) withNewClient() *protocol.Options {
 	return &options
 }
 
-// PartOf returns a member of a MultiLock as a part in Redis. server is the server of the member's System, and servers
-// are the servers of its RedLock.
-func PartOf(m request.Member, server *backend.Server, servers []*backend.Server) backend.Part {
-	part := backend.Part{
+// MemberSpecOf returns the spec of a member of a MultiLock. server is the server of the member's System, and servers are
+// the servers of its RedLock.
+func MemberSpecOf(m request.Member, server *backend.Server, servers []*backend.Server) backend.MemberSpec {
+	spec := backend.MemberSpec{
 		Server: server, Form: Of(m.Kind).Form, Name: m.Name, Mode: machine.Mode(m.Mode), Fenced: Of(m.Kind).Fenced,
 	}
 	if Of(m.Kind).Composition == request.SeveralServers {
-		part.Majority = servers
+		spec.Majority = servers
 	}
-	return part
+	return spec
 }
 
 // ParseTransfer reads a message on the turn channel: the key of the lock and the transfer. ok is false if no waiter is

@@ -18,7 +18,7 @@ type tokenSource struct {
 }
 
 // tokensOf returns the counters of a MultiLock.
-func tokensOf(members []backend.Part) (t tokens) {
+func tokensOf(members []backend.MemberSpec) (t tokens) {
 	for _, batch := range backend.Batches(members) {
 		for _, i := range batch {
 			if one := &members[i]; one.Fenced {

@@ -63,7 +63,7 @@ func failing(transient, unsure bool) Reply {
 // ranAll returns the reply to a command on parts; the test fails unless there is exactly one.
 func ranAll(t *testing.T, parts []*fake, c lock.Command, deadline time.Time) Reply {
 	t.Helper()
-	multi := &all{}
+	multi := &multiLock{}
 	for _, part := range parts {
 		multi.parts = append(multi.parts, part)
 	}
@@ -75,7 +75,7 @@ func ranAll(t *testing.T, parts []*fake, c lock.Command, deadline time.Time) Rep
 	return replies[0]
 }
 
-func TestAll_AcquiresAllOrNone(t *testing.T) {
+func TestMultiLock_AcquiresAllOrNone(t *testing.T) {
 	take, both := []lock.CommandKind{lock.Acquire}, []lock.CommandKind{lock.Acquire, lock.Release}
 	acquiring := func(r Reply) map[lock.CommandKind]Reply { return map[lock.CommandKind]Reply{lock.Acquire: r} }
 	tests := map[string]struct {
@@ -161,7 +161,7 @@ func TestSum_OfRepliesIsTheWorst(t *testing.T) {
 
 // A part that rejects the release permanently ends the tries of the MultiLock. A part that has failed to release
 // must not stay held because of that, and Close must know of the keys that stay.
-func TestAll_RetriesTheOtherReleases(t *testing.T) {
+func TestMultiLock_RetriesTheOtherReleases(t *testing.T) {
 	releasing := func(v Reply) *fake { return &fake{answers: map[lock.CommandKind]Reply{lock.Release: v}} }
 	for _, test := range []struct {
 		parts   []*fake
@@ -185,7 +185,7 @@ func TestAll_RetriesTheOtherReleases(t *testing.T) {
 }
 
 // A lost part ends a renewal even if the reply of another is late. A failed one does not.
-func TestAll_ReportsALossAtOnce(t *testing.T) {
+func TestMultiLock_ReportsALossAtOnce(t *testing.T) {
 	for _, test := range []struct {
 		kind  lock.CommandKind
 		reply Reply
@@ -195,7 +195,7 @@ func TestAll_ReportsALossAtOnce(t *testing.T) {
 	} {
 		late, other := &fake{late: true}, &fake{answers: map[lock.CommandKind]Reply{test.kind: test.reply}}
 		var replies []Reply
-		(&all{parts: []part{late, other}}).run(lock.Command{Kind: test.kind, Count: 1}, time.Now().Add(time.Minute), func(r Reply) { replies = append(replies, r) })
+		(&multiLock{parts: []lockPart{late, other}}).run(lock.Command{Kind: test.kind, Count: 1}, time.Now().Add(time.Minute), func(r Reply) { replies = append(replies, r) })
 		if soon := len(replies) == 1; soon != test.soon {
 			t.Errorf("command %v, answered %v: %d replies before that of the other", test.kind, test.reply.Outcome, len(replies))
 		}
@@ -207,15 +207,15 @@ func TestAll_ReportsALossAtOnce(t *testing.T) {
 }
 
 // The cleanup of a MultiLock is certain if the cleanup of each part is certain.
-func TestAll_CleanUpIsCertainWhenEachPartIs(t *testing.T) {
+func TestMultiLock_CleanUpIsCertainWhenEachPartIs(t *testing.T) {
 	for what, test := range map[string]struct {
-		parts []part
+		parts []lockPart
 		want  bool
 	}{
-		"each is certain": {[]part{&fake{}, &fake{}}, true}, "one fails": {[]part{&fake{}, &fake{stays: true}, &fake{}}, false},
+		"each is certain": {[]lockPart{&fake{}, &fake{}}, true}, "one fails": {[]lockPart{&fake{}, &fake{stays: true}, &fake{}}, false},
 	} {
 		var ended []bool
-		(&all{parts: test.parts}).cleanUp(lock.Command{Kind: lock.Release}, func(certain bool) { ended = append(ended, certain) })
+		(&multiLock{parts: test.parts}).cleanUp(lock.Command{Kind: lock.Release}, func(certain bool) { ended = append(ended, certain) })
 		if !slices.Equal(ended, []bool{test.want}) {
 			t.Errorf("%s: ended with %v, want once with %v", what, ended, test.want)
 		}
@@ -279,20 +279,20 @@ func TestBatches_AreBySlot(t *testing.T) {
 	one, two := serverOf(rueidis.ClientModeStandalone), serverOf(rueidis.ClientModeStandalone)
 	cluster := serverOf(rueidis.ClientModeCluster)
 	for what, test := range map[string]struct {
-		parts []Part
+		parts []MemberSpec
 		want  [][]int
 	}{
-		"one server":  {[]Part{{Server: one, Name: "a"}, {Server: one, Name: "b"}}, [][]int{{0, 1}}},
-		"two servers": {[]Part{{Server: one, Name: "a"}, {Server: two, Name: "a"}, {Server: one, Name: "b"}}, [][]int{{0}, {1}, {2}}},
+		"one server":  {[]MemberSpec{{Server: one, Name: "a"}, {Server: one, Name: "b"}}, [][]int{{0, 1}}},
+		"two servers": {[]MemberSpec{{Server: one, Name: "a"}, {Server: two, Name: "a"}, {Server: one, Name: "b"}}, [][]int{{0}, {1}, {2}}},
 		// As {m, n} is taken in that order, so is {a, m, n}.
 		"neighbours": {
-			[]Part{{Server: two, Name: "a"}, {Server: one, Name: "m"}, {Server: two, Name: "n"}, {Server: two, Name: "o"}}, [][]int{{0}, {1}, {2, 3}},
+			[]MemberSpec{{Server: two, Name: "a"}, {Server: one, Name: "m"}, {Server: two, Name: "n"}, {Server: two, Name: "o"}}, [][]int{{0}, {1}, {2, 3}},
 		},
 		"a RedLock": {
-			[]Part{{Server: one, Name: "a"}, {Server: one, Name: "b", Majority: []*Server{one, two}}, {Server: one, Name: "c"}}, [][]int{{0, 2}, {1}},
+			[]MemberSpec{{Server: one, Name: "a"}, {Server: one, Name: "b", Majority: []*Server{one, two}}, {Server: one, Name: "c"}}, [][]int{{0, 2}, {1}},
 		},
-		"a cluster":              {[]Part{{Server: cluster, Name: "{x}1"}, {Server: cluster, Name: "{y}1"}, {Server: cluster, Name: "{x}2"}}, [][]int{{1}, {0, 2}}},
-		"a cluster and a server": {[]Part{{Server: cluster, Name: "a"}, {Server: one, Name: "b"}}, [][]int{{1}, {0}}},
+		"a cluster":              {[]MemberSpec{{Server: cluster, Name: "{x}1"}, {Server: cluster, Name: "{y}1"}, {Server: cluster, Name: "{x}2"}}, [][]int{{1}, {0, 2}}},
+		"a cluster and a server": {[]MemberSpec{{Server: cluster, Name: "a"}, {Server: one, Name: "b"}}, [][]int{{1}, {0}}},
 	} {
 		if got := Batches(test.parts); !slices.EqualFunc(got, test.want, slices.Equal) {
 			t.Errorf("%s: %v, want %v", what, got, test.want)

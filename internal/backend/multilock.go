@@ -8,20 +8,20 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 )
 
-// all takes all of several parts or none: a MultiLock. The parts are taken one after another, always in the same order,
-// and no part is held while waiting for another, so there is no deadlock.
-type all struct {
-	parts     []part
+// multiLock takes all of its parts or none: a MultiLock. The parts are taken one after another, always in the same
+// order, and no part is held while waiting for another, so there is no deadlock.
+type multiLock struct {
+	parts     []lockPart
 	sameNamed []sameNamed // of each part; nil if no part has any
 	entries   queueEntries
 }
 
-func (a *all) run(c lock.Command, deadline time.Time, done func(Reply)) {
+func (a *multiLock) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	switch {
 	case c.Kind == lock.Acquire && c.Count == 1 && a.isSilent():
 		a.skip(c, done)
 	case c.Kind == lock.Acquire && c.Count == 1:
-		(&acquisition{all: a, c: c, began: time.Now(), deadline: deadline, done: done}).next()
+		(&acquisition{multiLock: a, c: c, began: time.Now(), deadline: deadline, done: done}).next()
 	case isFull(c):
 		a.entries.noteGivenUp()
 		a.each(c, deadline, done)
@@ -35,14 +35,14 @@ func (a *all) run(c lock.Command, deadline time.Time, done func(Reply)) {
 
 // isSilent reports whether the server of a part has stopped answering. Then no part is taken: each try would hold parts
 // until the deadline, and fail.
-func (a *all) isSilent() bool {
-	return slices.ContainsFunc(a.parts, func(part part) bool { return part.onlyServer() != nil && part.onlyServer().isSilent() })
+func (a *multiLock) isSilent() bool {
+	return slices.ContainsFunc(a.parts, func(part lockPart) bool { return part.onlyServer() != nil && part.onlyServer().isSilent() })
 }
 
 // skip replies to a try that is not made. It leaves the wait queues that earlier tries entered, because other clients
 // wait for the first entry.
-func (a *all) skip(c lock.Command, done func(Reply)) {
-	var answering []part
+func (a *multiLock) skip(c lock.Command, done func(Reply)) {
+	var answering []lockPart
 	for _, part := range a.parts[:a.entries.leaveAll()] {
 		if part.onlyServer() == nil || !part.onlyServer().isSilent() {
 			answering = append(answering, part)
@@ -51,13 +51,13 @@ func (a *all) skip(c lock.Command, done func(Reply)) {
 	rollBack(answering, c, skipped, done)
 }
 
-func (a *all) onlyServer() *Server { return nil }
+func (a *multiLock) onlyServer() *Server { return nil }
 
 // each runs the command on all parts concurrently.
-func (a *all) each(c lock.Command, deadline time.Time, done func(Reply)) {
+func (a *multiLock) each(c lock.Command, deadline time.Time, done func(Reply)) {
 	type answer struct {
 		Reply
-		from part
+		from lockPart
 	}
 	c.Above = nil // only acquire uses it, counter by counter
 	answered := func(answers []answer) {
@@ -88,14 +88,14 @@ func (a *all) each(c lock.Command, deadline time.Time, done func(Reply)) {
 	}
 }
 
-func (a *all) cleanUp(c lock.Command, done func(certain bool)) {
+func (a *multiLock) cleanUp(c lock.Command, done func(certain bool)) {
 	ends := &collect[bool]{n: len(a.parts), judge: whenAll(func(ends []bool) { done(!slices.Contains(ends, false)) })}
 	for _, part := range a.parts {
 		part.cleanUp(c, func(certain bool) { ends.add(certain) })
 	}
 }
 
-func (a *all) retryRelease(c lock.Command) {
+func (a *multiLock) retryRelease(c lock.Command) {
 	for _, part := range a.parts {
 		part.retryRelease(c)
 	}
@@ -132,7 +132,7 @@ func sum(c lock.Command, replies []Reply) Reply {
 	return total
 }
 
-func (a *all) inspect(deadline time.Time, done func(protocol.View, error)) {
+func (a *multiLock) inspect(deadline time.Time, done func(protocol.View, error)) {
 	inspections := &collect[inspection]{n: len(a.parts), judge: whenAll(func(inspections []inspection) {
 		total, owners := protocol.View{TTL: -1}, []string(nil)
 		for _, l := range inspections {
@@ -154,7 +154,7 @@ func (a *all) inspect(deadline time.Time, done func(protocol.View, error)) {
 	}
 }
 
-func (a *all) channels() []Channel {
+func (a *multiLock) channels() []Channel {
 	var channels []Channel
 	for _, part := range a.parts {
 		channels = append(channels, part.channels()...)

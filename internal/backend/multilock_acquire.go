@@ -12,7 +12,7 @@ import (
 // acquisition is one try to take the parts of a MultiLock, one after another. Each step begins on the goroutine that
 // brings the reply to the step before.
 type acquisition struct {
-	*all
+	*multiLock
 	c               lock.Command
 	began, deadline time.Time
 	done            func(Reply)
@@ -88,12 +88,12 @@ func (a *acquisition) end(r Reply) {
 }
 
 // rollBack releases the parts that were taken. Then it replies with why, or with a failure if a release failed.
-func rollBack(parts []part, c lock.Command, why Reply, done func(Reply)) {
+func rollBack(parts []lockPart, c lock.Command, why Reply, done func(Reply)) {
 	if len(parts) == 0 {
 		done(why)
 		return
 	}
-	(&all{parts: parts}).each(asRelease(c), time.Now().Add(rollBackTime), func(r Reply) {
+	(&multiLock{parts: parts}).each(asRelease(c), time.Now().Add(rollBackTime), func(r Reply) {
 		if r.failed() {
 			why.Outcome, why.Unsure, why.Transient = lock.Failed, true, true
 			why.Err = errors.Join(why.Err, r.Err)
