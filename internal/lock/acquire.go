@@ -47,7 +47,6 @@ func (l *Lock) acquireCommand(o *op, c *Command) {
 	c.Kind, c.Tokens, c.Above = Acquire, o.draws, l.tokens.highest
 	if c.Held = o.kind == opGrant; !c.Held {
 		l.takeEntry(c, o.term)
-		c.Notified = l.features.WaitQueue && l.wait.cause == messagesCame
 	}
 }
 
@@ -105,8 +104,8 @@ func (l *Lock) noteRefusal(o op, r Result) {
 		l.answer(req.Ref, l.held())
 	}
 	switch {
-	case later, l.features.WaitQueue && len(l.wait.sent) == 0 && !l.isDeferred():
-		l.wait.NextAt = l.now // to add an entry, which a request that only tries does not
+	case later, l.lacksEntry() && !l.isDeferred(): // a request that only tries adds none
+		l.wait.NextAt = l.now
 	case o.mode == machine.Exclusive && l.queue.Len() > 0 && l.queue.Head().Mode == machine.Shared && !l.isDeferred():
 		l.wait.NextAt = l.now // only a writer was refused, which has left
 	}
@@ -120,7 +119,7 @@ func (l *Lock) attemptFailed(o op, r Result) {
 		l.wait.traces = mayRemain
 		l.noteUnansweredTry(&o)
 	} else {
-		l.forgetEntry(o.seq)
+		l.wait.sent = l.wait.sent.without(func(c confirmation) bool { return c.seq == o.seq })
 	}
 	l.refuseAfter(o, r, func(req *waiter) bool { return req.Try || !r.Transient })
 	l.wait.Failed(detail, l.now+l.waitersBackoff(l.wait.Tries, o.lease))

@@ -47,11 +47,11 @@ func (l *Lock) lose(reason machine.Reason, detail string, clean bool) {
 
 // loseByResult ends a lease that Redis has lost, or has given to another owner.
 func (l *Lock) loseByResult(r Result) {
+	reason, detail := machine.Gone, "the key is gone from Redis: it was deleted, evicted or flushed, or it expired"
 	if r.Taken || r.Outcome == Refused {
-		l.lose(machine.Taken, "the key belongs to another owner now", l.features.Parts)
-		return
+		reason, detail = machine.Taken, "the key belongs to another owner now"
 	}
-	l.lose(machine.Gone, "the key is gone from Redis: it was deleted, evicted or flushed, or it expired", l.features.Parts)
+	l.lose(reason, detail, l.features.Parts) // the other parts may still be held
 }
 
 // endExpired ends what is over by now: holds, the lease, and the wait for a release.

@@ -53,8 +53,8 @@ func (l *Lock) grantReplied(o op, r Result) {
 		l.contend()
 		l.wait.RefusalIsStale = stale
 		l.noteRefusal(o, r)
-		if l.features.WaitQueue {
-			l.wait.NextAt = l.now // to add an entry to the wait queue
+		if l.lacksEntry() {
+			l.wait.NextAt = l.now
 		}
 	case Failed:
 		if !r.Transient {

@@ -160,7 +160,7 @@ type sealing struct {
 type waiting struct {
 	contest
 	// sent are the last commands that may have added or confirmed the entry in the wait queue.
-	sent []confirmation
+	sent confirmations
 	// transfer came while an acquire was under way; it is used after the reply to that.
 	transfer machine.Transfer
 }

@@ -41,12 +41,33 @@ type confirmation struct {
 // trusted, and the next try finds the lock held.
 const maxConfirmations = 3
 
-// takeEntry makes a command add or confirm the entry of that term, for the first request that does not
-// only try.
+// confirmations are the last of those commands, in order. A change makes a new list.
+type confirmations []confirmation
+
+func (all confirmations) plus(one confirmation) confirmations {
+	return append(slices.Clip(all[max(len(all)-maxConfirmations+1, 0):]), one)
+}
+
+func (all confirmations) without(match func(confirmation) bool) confirmations {
+	return slices.DeleteFunc(slices.Clone(all), match)
+}
+
+// bySeq finds the command with that number.
+func (all confirmations) bySeq(seq uint64) (one confirmation, found bool) {
+	for _, one := range all {
+		if one.seq == seq {
+			return one, true
+		}
+	}
+	return one, false
+}
+
+// takeEntry makes a command add or confirm the entry of that term, for the first request that does not only try.
 func (l *Lock) takeEntry(c *Command, term uint64) {
 	if !l.features.WaitQueue {
 		return
 	}
+	c.Notified = l.wait.cause == messagesCame
 	first, found := l.queue.FirstWaiting()
 	if !found {
 		return
@@ -62,19 +83,15 @@ func (l *Lock) poll() time.Duration {
 	return l.cfg.Poll
 }
 
+// lacksEntry reports whether the next try is to add an entry, since no command has.
+func (l *Lock) lacksEntry() bool { return l.features.WaitQueue && len(l.wait.sent) == 0 }
+
 // noteEntrySent remembers a command that adds or confirms the entry.
 func (l *Lock) noteEntrySent(o *op, c *Command) {
-	sent := l.wait.sent
 	if o.kind == opYield {
-		sent = nil // the entry belongs to another term
+		l.wait.sent = nil // the entry belongs to another term
 	}
-	sent = sent[max(len(sent)-maxConfirmations+1, 0):]
-	l.wait.sent = append(slices.Clip(sent), confirmation{seq: o.seq, sentAt: o.sentAt, mode: c.Entry.Mode, tokens: c.Entry.Tokens})
-}
-
-// forgetEntry forgets a command about the entry that was certainly not carried out.
-func (l *Lock) forgetEntry(seq uint64) {
-	l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(c confirmation) bool { return c.seq == seq })
+	l.wait.sent = l.wait.sent.plus(confirmation{seq: o.seq, sentAt: o.sentAt, mode: c.Entry.Mode, tokens: c.Entry.Tokens})
 }
 
 // forgetBefore forgets the commands before a try that was refused. A transfer to the entry as one of them left it is over:
@@ -85,7 +102,7 @@ func (l *Lock) forgetBefore(o op) {
 		return // it gets no transfers
 	}
 	before := len(l.wait.sent)
-	l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(c confirmation) bool { return c.seq < o.seq })
+	l.wait.sent = l.wait.sent.without(func(c confirmation) bool { return c.seq < o.seq })
 	if len(l.wait.sent) < before {
 		l.wait.traces = mayRemain // the entry stays unless the try has confirmed it
 	}
@@ -114,14 +131,13 @@ func (l *Lock) Transferred(now machine.Instant, t machine.Transfer) {
 // safe: a transfer may have expired, and another process taken the lock, before its message arrives.
 func (l *Lock) takeTransfer(t machine.Transfer) {
 	l.wait.transfer = machine.Transfer{}
-	i := slices.IndexFunc(l.wait.sent, func(c confirmation) bool { return c.seq == t.Seq })
+	by, known := l.wait.sent.bySeq(t.Seq)
 	lease := l.cfg.TransferTTL()
-	if l.cfg.Replicated || i < 0 || t.Seq <= l.staleBefore || machine.TrustedUntil(l.wait.sent[i].sentAt, lease) <= l.now ||
-		l.lease.isInDoubt(l.cfg.Watchdog, l.wait.sent[i].mode) { // the renewal sets that TTL
+	if l.cfg.Replicated || !known || t.Seq <= l.staleBefore || machine.TrustedUntil(by.sentAt, lease) <= l.now ||
+		l.lease.isInDoubt(l.cfg.Watchdog, by.mode) { // the renewal sets that TTL
 		l.attemptSoon() // the try finds the lock held, and gets a lease that can be trusted
 		return
 	}
-	by := l.wait.sent[i]
 	l.phase = owned
 	l.order.grant(l,
 		op{kind: opAcquire, mode: by.mode, lease: lease, sentAt: by.sentAt, particulars: particulars{draws: by.tokens}},

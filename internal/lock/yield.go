@@ -100,7 +100,7 @@ func (l *Lock) seal() {
 // contendAgain waits for the lock that the process has yielded.
 func (l *Lock) contendAgain(o op, r Result) {
 	if o.next == 0 || len(l.wait.sent) == 0 {
-		if l.contend(); !l.features.WaitQueue {
+		if l.contend(); o.next == 0 { // there is no wait queue
 			l.deferToOthers(r.Others, time.Duration(max(r.Others, 1))*l.cfg.HandOffLimit)
 		}
 		return
