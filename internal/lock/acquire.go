@@ -125,8 +125,8 @@ func (l *Lock) attemptFailed(o op, r Result) {
 	l.wait.Failed(detail, l.now+l.waitersBackoff(l.wait.Tries, o.lease))
 }
 
-// refuseAfter refuses the requests that the failure of an acquire concerns. If the acquire draws tokens, a permanent error
-// may come from their counter, which does not concern requests without a token.
+// refuseAfter refuses the requests that the failure of an acquire concerns. If the acquire draws tokens, a permanent
+// error may come from their counter, which does not concern requests without a token.
 func (l *Lock) refuseAfter(o op, r Result, concerns func(*waiter) bool) {
 	reason, detail := r.Why()
 	if !r.Transient && o.draws > 0 {
@@ -152,8 +152,8 @@ func (l *Lock) listen() {
 	l.sub.Follow(l.now, l.queue.Len() > 0, l.wait.Refused, reusable && !l.closing, term, &l.effects)
 }
 
-// attemptSoon tries as soon as possible, since the lock may be free. The refusal of a command under way may
-// be older than that.
+// attemptSoon tries as soon as possible, since the lock may be free. The refusal of a command under way may be older
+// than that.
 func (l *Lock) attemptSoon() {
 	switch {
 	case l.main.InFlight && (l.main.kind == opAcquire || l.main.kind == opGrant || l.main.kind == opYield):

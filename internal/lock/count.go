@@ -41,8 +41,8 @@ func (l *Lock) countCommand(o *op, c *Command) {
 }
 
 // countLease returns the TTL to set when the counts change: the watchdog's, or the rest of a fixed lease, unless a
-// re-entry asks for more or a reader joins. It never shortens a trusted lease: one that was fixed may be longer
-// than the watchdog's.
+// re-entry asks for more or a reader joins. It never shortens a trusted lease: one that was fixed may be longer than
+// the watchdog's.
 func (l *Lock) countLease(req *waiter, joins bool) time.Duration {
 	left := l.lease.left(l.now)
 	if !l.lease.fixed || joins {

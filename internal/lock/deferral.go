@@ -34,8 +34,8 @@ const (
 // isDeferred reports whether the lock is left to others for now.
 func (l *Lock) isDeferred() bool { return l.now < l.wait.deferUntil }
 
-// deferToOthers leaves the lock to others after a turn of this process. If the process listens, it also
-// receives its own message about that.
+// deferToOthers leaves the lock to others after a turn of this process. If the process listens, it also receives its
+// own message about that.
 func (l *Lock) deferToOthers(others int, d time.Duration) {
 	l.wait.Refused = true
 	messages := others

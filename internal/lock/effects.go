@@ -38,8 +38,8 @@ type Command struct {
 	Lease  time.Duration
 	// Held says, for an Acquire, that the term has the lock: its count and its lease are set anew.
 	Held bool
-	// Entry is this process's entry in the wait queue, if its Term is not 0. An Acquire that is refused adds
-	// or confirms it; a Yield that releases the lock adds it at the end.
+	// Entry is this process's entry in the wait queue, if its Term is not 0. An Acquire that is refused adds or confirms
+	// it; a Yield that releases the lock adds it at the end.
 	Entry Entry
 	// Notified says that the process was notified of a release since the lock was left to foreign clients.
 	Notified bool
@@ -56,8 +56,8 @@ type Command struct {
 	Behind uint64
 	// Top is the highest term of this process's entries. The entries up to it that are not among Entries leave the queue.
 	Top uint64
-	// Owners are the owners that a ForceRelease is meant for; nil means those that hold the lock when Redis is
-	// asked, and the owner of Term, if that is not 0.
+	// Owners are the owners that a ForceRelease is meant for; nil means those that hold the lock when Redis is asked, and
+	// the owner of Term, if that is not 0.
 	Owners []string
 	// Forced makes a Yield release the lock even if no other client is seen to wait.
 	Forced bool
@@ -67,9 +67,8 @@ type Command struct {
 	Deadline machine.Instant
 	// Latest is the time until which a late reply to a Renew is useful.
 	Latest machine.Instant
-	// MaxTTL is the longest time, from now, that a key of this term may exist in Redis, even if a command arrives late.
-	// It bounds the cleanup; no script gets it. It is not an Instant, since each system of a
-	// RedLock has its own clock.
+	// MaxTTL is the longest time, from now, that a key of this term may exist in Redis, even if a command arrives late. It
+	// bounds the cleanup; no script gets it. It is not an Instant, since each system of a RedLock has its own clock.
 	MaxTTL time.Duration
 }
 
@@ -124,8 +123,8 @@ type Result struct {
 	machine.Failure
 }
 
-// Buffer is memory for a few effects and one command, which is enough for most events. Idle locks, of which there
-// may be many, need none.
+// Buffer is memory for a few effects and one command, which is enough for most events. Idle locks, of which there may
+// be many, need none.
 type Buffer struct {
 	effects [4]machine.Effect
 	command Command
@@ -138,8 +137,8 @@ func (l *Lock) SetBuffer(b *Buffer) {
 	}
 }
 
-// TakeBuffer takes the buffer back once all effects are taken and carried out, since their command is part of
-// it. It returns nil before that, and if the buffer was too small.
+// TakeBuffer takes the buffer back once all effects are taken and carried out, since their command is part of it. It
+// returns nil before that, and if the buffer was too small.
 func (l *Lock) TakeBuffer() *Buffer {
 	if l.effects.Len() > 0 {
 		return nil

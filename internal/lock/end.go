@@ -14,8 +14,8 @@ func (l *Lock) notifyLost(h hold, reason machine.Reason, detail string) {
 	l.failLeaseRequests(h.id, machine.Lost, detail)
 }
 
-// lose ends the lease and its holds, and notifies the holders. clean says that the key may still belong to this
-// term in Redis.
+// lose ends the lease and its holds, and notifies the holders. clean says that the key may still belong to this term in
+// Redis.
 func (l *Lock) lose(reason machine.Reason, detail string, clean bool) {
 	l.dropRenewal()
 	lost := l.holds
@@ -104,8 +104,8 @@ func (l *Lock) expiry() string {
 	return "no renewal succeeded in time: " + l.wait.LastErr
 }
 
-// endHold ends a hold that is released, and answers ref once that is done. After the last hold
-// the lease passes to the next waiter, or is released in Redis; or the key stays for the minimum time.
+// endHold ends a hold that is released, and answers ref once that is done. After the last hold the lease passes to the
+// next waiter, or is released in Redis; or the key stays for the minimum time.
 func (l *Lock) endHold(h hold, ref any) {
 	l.removeHold(h)
 	if l.holds.len() == 0 {
@@ -150,8 +150,8 @@ func (l *Lock) removeHold(h hold) {
 	l.holds.remove(h.id)
 }
 
-// dropMain abandons the command under way for holds that are over: a change of the counts, an extension, or a count
-// of the waiters.
+// dropMain abandons the command under way for holds that are over: a change of the counts, an extension, or a count of
+// the waiters.
 func (l *Lock) dropMain() {
 	o := l.main
 	switch o.kind {

@@ -8,10 +8,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// An extension gives a hold another lease, which begins now: a fixed lease, or the lease of the watchdog. It may be longer or
-// shorter than what is left, and Redis may carry it out late. So it is not under way together with another command that
-// sets the TTL, and is sent once. If it may shorten the TTL, the trust in the lease is shortened before it is sent, and
-// stays so whatever becomes of it. It lengthens the trust only when Redis has confirmed it.
+// An extension gives a hold another lease, which begins now: a fixed lease, or the lease of the watchdog. It may be
+// longer or shorter than what is left, and Redis may carry it out late. So it is not under way together with another
+// command that sets the TTL, and is sent once. If it may shorten the TTL, the trust in the lease is shortened before it
+// is sent, and stays so whatever becomes of it. It lengthens the trust only when Redis has confirmed it.
 //
 // Of readers that share a lease, the watchdog renews it for all. A fixed lease of one of them is kept in memory then.
 
@@ -25,8 +25,8 @@ type extension struct {
 	by machine.Instant
 }
 
-// Extend gives a hold a fixed lease that begins now, or for 0 the lease of the watchdog. It is the hold of the owner or, if
-// the owner is 0 or has none, the hold with that id.
+// Extend gives a hold a fixed lease that begins now, or for 0 the lease of the watchdog. It is the hold of the owner
+// or, if the owner is 0 or has none, the hold with that id.
 func (l *Lock) Extend(now machine.Instant, id uint64, owner machine.Owner, lease time.Duration, ref any) {
 	if h := l.holds.byOwner(owner); h.id != 0 { // as for Release
 		id = h.id

@@ -77,8 +77,8 @@ func (l *Lock) noteLease(o op, r Result) {
 	l.dropExpired()
 }
 
-// grantTaken grants a lease, which o has taken or set, to the waiter of o. It returns false if that waiter has
-// left, or the reply came too late.
+// grantTaken grants a lease, which o has taken or set, to the waiter of o. It returns false if that waiter has left, or
+// the reply came too late.
 func (l *Lock) grantTaken(o op) bool {
 	req, found := l.queue.Take(o.request.ID)
 	switch {

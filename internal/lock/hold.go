@@ -70,8 +70,8 @@ func (h *hold) end() machine.Instant {
 // wouldUpgrade reports whether a re-entry in that mode would make a reader a writer.
 func (h *hold) wouldUpgrade(m machine.Mode) bool { return m == machine.Exclusive && h.exclusive == 0 }
 
-// holds are the holds on the lease: one that is exclusive, or any number that share it. It is a value: a copy
-// never sees a change, since others is replaced, or appended to beyond the copy's end.
+// holds are the holds on the lease: one that is exclusive, or any number that share it. It is a value: a copy never
+// sees a change, since others is replaced, or appended to beyond the copy's end.
 type holds struct {
 	// first has a field of its own, since there is seldom another hold.
 	first  hold
@@ -177,8 +177,8 @@ func (h *holds) remove(id uint64) {
 	}
 }
 
-// wanted returns the counts that Redis should have. Holds that share the lease count as one there, and their
-// re-entries are added.
+// wanted returns the counts that Redis should have. Holds that share the lease count as one there, and their re-entries
+// are added.
 func (h *holds) wanted() counts {
 	var c counts
 	sharers := 0

@@ -25,8 +25,8 @@ func (l *Lock) keepCommand(o *op, c *Command) {
 	c.Kind = Keep
 }
 
-// noteMinimum notes the minimum time of a request that is granted now. A re-entry can only prolong the minimum time of its
-// hold.
+// noteMinimum notes the minimum time of a request that is granted now. A re-entry can only prolong the minimum time of
+// its hold.
 func (h *hold) noteMinimum(req *waiter, now machine.Instant, reenters bool) {
 	if req.AtLeast == 0 {
 		return

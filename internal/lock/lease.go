@@ -27,8 +27,8 @@ func (l *Lock) noteUnanswered(o *op) {
 	}
 }
 
-// noteUnansweredTry is noteUnanswered for a command that is followed by another try. The queue in Redis may get the waiters
-// of both, in any order.
+// noteUnansweredTry is noteUnanswered for a command that is followed by another try. The queue in Redis may get the
+// waiters of both, in any order.
 func (l *Lock) noteUnansweredTry(o *op) {
 	l.noteUnanswered(o)
 	if q := l.queueInRedis(); q != nil {
@@ -42,17 +42,17 @@ type unansweredTake struct {
 	lease     time.Duration
 }
 
-// noteTake remembers an unansweredTake. The terms of a fair lock are 0 here: the next command about its queue takes care of
-// them.
+// noteTake remembers an unansweredTake. The terms of a fair lock are 0 here: the next command about its queue takes
+// care of them.
 func (l *Lock) noteTake(o *op, term uint64) {
 	if term != 0 {
 		l.takes = machine.AddUnanswered(l.takes, unansweredTake{o.seq, term, o.lease})
 	}
 }
 
-// handleLateReply handles a reply that nothing awaits. If the command has taken the key for a term that is over, the key is
-// released: no process would know that it holds the key. The entry of such a term is removed: the lock would be transferred
-// to it.
+// handleLateReply handles a reply that nothing awaits. If the command has taken the key for a term that is over, the
+// key is released: no process would know that it holds the key. The entry of such a term is removed: the lock would be
+// transferred to it.
 func (l *Lock) handleLateReply(seq uint64, r Result) {
 	i := slices.IndexFunc(l.takes, func(t unansweredTake) bool { return t.seq == seq })
 	if i < 0 {
@@ -65,8 +65,8 @@ func (l *Lock) handleLateReply(seq uint64, r Result) {
 	}
 }
 
-// modeMayChange reports whether an unanswered command might change the lease from mode m: as a reader it would
-// admit others together with a writer, and as a writer it would end a read hold.
+// modeMayChange reports whether an unanswered command might change the lease from mode m: as a reader it would admit
+// others together with a writer, and as a writer it would end a read hold.
 func (l *lease) modeMayChange(m machine.Mode) bool { return l.unansweredModes[m.Other()] }
 
 // isInDoubt reports whether an unanswered command might change a lease of that length and mode.
@@ -91,7 +91,7 @@ func (l *lease) left(now machine.Instant) time.Duration {
 	return max(l.until+machine.Margin(l.length)-now, time.Millisecond)
 }
 
-// handOffUntil returns the time until which enough of the lease is left to pass it to another holder without renewing it.
+// handOffUntil returns the time until which the lease may pass to another holder without being renewed.
 func (l *lease) handOffUntil(watchdog time.Duration) machine.Instant {
 	return l.until - min(l.length, watchdog)/3
 }

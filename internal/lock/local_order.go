@@ -2,9 +2,9 @@ package lock
 
 import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
-// localOrder is the order of the waiters of this process alone. The lease passes from one to
-// the next in memory; at the hand-off limit Redis is asked whether other processes wait,
-// and if so they get the lock. It has no state: that belongs to the lease and to the wait.
+// localOrder is the order of the waiters of this process alone. The lease passes from one to the next in memory; at the
+// hand-off limit Redis is asked whether other processes wait, and if so they get the lock. It has no state: that
+// belongs to the lease and to the wait.
 type localOrder struct{}
 
 func (localOrder) termToContend(l *Lock) uint64 { return l.takeTerm() }
@@ -43,8 +43,8 @@ func (localOrder) handOff(l *Lock, ref any) {
 	case l.lease.turn.IsOver(l.now) || l.lease.sealed:
 		l.yield(ref)
 	case l.order.canHandOff(l, l.queue.Head()):
-		// Of goroutines that are woken, Go runs the last one first. That has to be the releasing one, so
-		// that it can ask again before the queue is empty and the lease goes back to Redis.
+		// Of goroutines that are woken, Go runs the last one first. That has to be the releasing one, so that it can ask
+		// again before the queue is empty and the lease goes back to Redis.
 		l.grant(l.queue.Pop(), true)
 		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
 	default:

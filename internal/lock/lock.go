@@ -23,8 +23,7 @@ const (
 
 // Features are what a kind of lock has, as far as decisions depend on it.
 type Features struct {
-	// Tokens is the number of the lock's token counters. A hold draws from each of them if its
-	// request is fenced.
+	// Tokens is the number of the lock's token counters. A hold draws from each of them if its request is fenced.
 	Tokens int
 	// Fair says that one queue in Redis has the waiters of all processes, and decides which is next.
 	Fair bool
@@ -32,16 +31,16 @@ type Features struct {
 	Shares bool
 	// WaitQueue says that processes have a wait queue in Redis, and transfer the lock to each other.
 	WaitQueue bool
-	// Parts says that the lock consists of several locks. When one of them is lost, the others may still have
-	// to be released.
+	// Parts says that the lock consists of several locks. When one of them is lost, the others may still have to be
+	// released.
 	Parts bool
 }
 
 // Lock is the state of one lock in one process, with its decisions.
 //
-// It is a value: an event is applied to a copy, which then replaces the original in one
-// assignment. An event that panics half way has therefore changed nothing. Data behind its
-// pointers and slices is never changed, only replaced or appended to; an event begins with a copy of the work.
+// It is a value: an event is applied to a copy, which then replaces the original in one assignment. An event that
+// panics half way has therefore changed nothing. Data behind its pointers and slices is never changed, only replaced or
+// appended to; an event begins with a copy of the work.
 type Lock struct {
 	cfg      *machine.Config
 	features *Features
@@ -58,8 +57,8 @@ type Lock struct {
 	suspected bool
 	// ownsWork says that no other copy of the lock has the same work.
 	ownsWork bool
-	// staleBefore is the last command before the last suspicion. A transfer that names it, or an earlier
-	// one, may come from a server that is no longer the master.
+	// staleBefore is the last command before the last suspicion. A transfer that names it, or an earlier one, may come
+	// from a server that is no longer the master.
 	staleBefore uint64
 
 	lease  lease
@@ -83,8 +82,8 @@ type Lock struct {
 	freeCommand *Command
 }
 
-// New returns a free lock. Before every event, SetNextTerm must have given it a number higher
-// than all terms that a lock of this name has had.
+// New returns a free lock. Before every event, SetNextTerm must have given it a number higher than all terms that a
+// lock of this name has had.
 func New(cfg *machine.Config, features *Features) Lock {
 	return Lock{
 		cfg: cfg, features: features, tokens: tokens{counters: int32(features.Tokens)}, order: newOrder(features), work: noWork,
@@ -128,10 +127,11 @@ type lease struct {
 	transferred bool
 	// unansweredModes says, by mode, whether an unanswered command may still set that mode.
 	unansweredModes [2]bool
-	// unanswered is the shortest lease that an unanswered command may still set: the term must not be used for a longer lease.
+	// unanswered is the shortest lease that an unanswered command may still set: the term must not be used for a longer
+	// lease.
 	unanswered machine.Unanswered
-	// until is the end of trust: when the last command that set the TTL was sent, plus the TTL, less the
-	// margin. The time of the reply does not count.
+	// until is the end of trust: when the last command that set the TTL was sent, plus the TTL, less the margin. The time
+	// of the reply does not count.
 	until machine.Instant
 	// renewAt is the time of the next renewal by the watchdog.
 	renewAt machine.Instant

@@ -66,15 +66,14 @@ func init() {
 	}
 }
 
-// op is a command under way: it is sent, and sent again, until its outcome is known or does
-// not matter.
+// op is a command under way: it is sent, and sent again, until its outcome is known or does not matter.
 type op struct {
 	kind opKind
 	machine.Sending
 	seq    uint64
 	sentAt machine.Instant
-	// until ends the tries of a background op, or the wait for a partial release or an extension. By then, a key without
-	// a minimum time has expired.
+	// until ends the tries of a background op, or the wait for a partial release or an extension. By then, a key without a
+	// minimum time has expired.
 	until machine.Instant
 
 	// term is the term whose lease the command sets. For a forced release, it is the term of the local holders that the
@@ -179,8 +178,8 @@ func (l *Lock) backoff(tries int, lease time.Duration) time.Duration {
 	return l.jitter(machine.Backoff(tries, lease, lease/6))
 }
 
-// waitersBackoff returns the pause before the next try to get a lease of that length. There is no lease yet
-// that could end, so the pause may grow longer than the lease.
+// waitersBackoff returns the pause before the next try to get a lease of that length. There is no lease yet that could
+// end, so the pause may grow longer than the lease.
 func (l *Lock) waitersBackoff(tries int, lease time.Duration) time.Duration {
 	return l.jitter(machine.Backoff(tries, lease, l.cfg.Watchdog/6))
 }

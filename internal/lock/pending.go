@@ -43,8 +43,8 @@ func (l *Lock) nextPending() bool {
 	return false
 }
 
-// startReentry starts a re-entry, and reports whether it did. A re-entry is refused if the hold has changed since
-// the request.
+// startReentry starts a re-entry, and reports whether it did. A re-entry is refused if the hold has changed since the
+// request.
 func (l *Lock) startReentry(h hold, c countChange) bool {
 	if reason, detail := l.reentryRefusal(&h, c.request); reason != 0 {
 		l.refuse(c.request.Ref, reason, detail)
@@ -61,8 +61,8 @@ func (l *Lock) startReentry(h hold, c countChange) bool {
 	return true
 }
 
-// dropPending ends the requests for a hold that is over: its re-entries wait for a hold of their own, and its
-// releases are refused.
+// dropPending ends the requests for a hold that is over: its re-entries wait for a hold of their own, and its releases
+// are refused.
 func (l *Lock) dropPending(h hold) {
 	for _, c := range l.takePending(func(c countChange) bool { return c.hold == h.id }) {
 		switch {
@@ -89,8 +89,8 @@ func (l *Lock) reenter(h hold, req *waiter) {
 	l.pendingCounts = append(l.pendingCounts, countChange{hold: h.id, mode: req.Mode, request: req})
 }
 
-// reentryRefusal returns why a request cannot re-enter a hold; the reason is 0 if it can. A re-entry joins the
-// hold as it is, so options that the hold does not fulfil are refused.
+// reentryRefusal returns why a request cannot re-enter a hold; the reason is 0 if it can. A re-entry joins the hold as
+// it is, so options that the hold does not fulfil are refused.
 func (l *Lock) reentryRefusal(h *hold, req *waiter) (machine.Reason, string) {
 	switch {
 	case req.NoReentry:
@@ -122,16 +122,15 @@ func leaseFor(d time.Duration) time.Duration {
 	return ((d+machine.Margin(0))*100/99 + time.Millisecond).Truncate(time.Millisecond)
 }
 
-// prolongs reports whether a re-entry makes the lease in Redis longer. Then no command that sets the rest of
-// the present lease may be under way: it could arrive afterwards.
+// prolongs reports whether a re-entry makes the lease in Redis longer. Then no command that sets the rest of the
+// present lease may be under way: it could arrive afterwards.
 func (l *Lock) prolongs(req *waiter) bool { return req.Lease > 0 && l.lease.fixed }
 
-// A change that Redis refuses does not delay a release. A user without the right to write, a reply that is lost
-// again and again, a full memory: each may concern a count, and not the release.
+// A change that Redis refuses does not delay a release. A user without the right to write, a reply that is lost again
+// and again, a full memory: each may concern a count, and not the release.
 
-// overtake lets releases overtake the change under way while that waits for another try: a hold that is
-// released completely ends at once, and a release is tried before a re-entry. It reports whether a release
-// has overtaken.
+// overtake lets releases overtake the change under way while that waits for another try: a hold that is released
+// completely ends at once, and a release is tried before a re-entry. It reports whether a release has overtaken.
 func (l *Lock) overtake() bool {
 	if l.main.kind != opCount || l.main.Tries == 0 || l.main.InFlight {
 		return false
@@ -168,8 +167,8 @@ func (l *Lock) allReleased(h hold) bool {
 	return rest.total() == 0
 }
 
-// postponeCount moves the change under way back to those that wait: a release to the front, and a re-entry to
-// the end. It may have been carried out.
+// postponeCount moves the change under way back to those that wait: a release to the front, and a re-entry to the end.
+// It may have been carried out.
 func (l *Lock) postponeCount() {
 	switch o := l.main; {
 	case o.joins():

@@ -40,8 +40,8 @@ func (l *Lock) Snapshot() machine.Snapshot {
 	}
 }
 
-// Outstanding returns the holders, and the Refs of the requests that await an answer. It is for a lock whose
-// actor has failed for good.
+// Outstanding returns the holders, and the Refs of the requests that await an answer. It is for a lock whose actor has
+// failed for good.
 func (l *Lock) Outstanding() (holders []machine.Holder, pending []any) {
 	var refs machine.Refs
 	for h := range l.holds.all() {
@@ -72,8 +72,8 @@ func (l *Lock) Outstanding() (holders []machine.Holder, pending []any) {
 	return holders, refs
 }
 
-// CleanupCommands returns the commands that remove everything of this process from Redis. It is for a lock
-// whose actor has failed for good.
+// CleanupCommands returns the commands that remove everything of this process from Redis. It is for a lock whose actor
+// has failed for good.
 func (l *Lock) CleanupCommands(now machine.Instant) []Command {
 	var all []Command
 	leave := func(term uint64, ttl time.Duration) {

@@ -7,8 +7,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// redisOrder is the order of the waiters of all processes, in one queue in Redis. While the process
-// contends, its tries also list its waiters; at other times a command of its own does.
+// redisOrder is the order of the waiters of all processes, in one queue in Redis. While the process contends, its tries
+// also list its waiters; at other times a command of its own does.
 type redisOrder struct {
 	// sentRevision is the revision of the local queue that was last sent.
 	sentRevision uint64
@@ -16,18 +16,18 @@ type redisOrder struct {
 	registered bool
 	// last is the number of the last command that listed the waiters.
 	last uint64
-	// mustResend says that this command has failed, or that Redis may carry out an earlier command after it, so the waiters
-	// have to be listed again.
+	// mustResend says that this command has failed, or that Redis may carry out an earlier command after it, so the
+	// waiters have to be listed again.
 	mustResend bool
 	// unanswered says that a command that listed the waiters has got no reply, and may be carried out after the next.
 	unanswered bool
-	// overlapped says that the last command was under way together with an earlier one. If the last one takes the lock for a
-	// waiter, the earlier one may add the waiter's entry again.
+	// overlapped says that the last command was under way together with an earlier one. If the last one takes the lock for
+	// a waiter, the earlier one may add the waiter's entry again.
 	overlapped bool
 	// nextAt is the time at which the process confirms again that the waiters are alive.
 	nextAt machine.Instant
-	// longestLease is the longest lease that was asked for by waiters that may be in the queue in Redis. It may begin there
-	// for a waiter, without the process knowing.
+	// longestLease is the longest lease that was asked for by waiters that may be in the queue in Redis. It may begin
+	// there for a waiter, without the process knowing.
 	longestLease time.Duration
 	// top is the highest term that has had an entry.
 	top uint64
@@ -64,8 +64,8 @@ func (q *redisOrder) enter(l *Lock, req *waiter) {
 
 func (q *redisOrder) termToContend(*Lock) uint64 { return 0 }
 
-// channel returns the term of the first entry of this process. Redis publishes on the channel of that term that the lock
-// may be free.
+// channel returns the term of the first entry of this process. Redis publishes on the channel of that term that the
+// lock may be free.
 func (q *redisOrder) channel(l *Lock) (term uint64, reusable bool) {
 	if l.queue.Len() == 0 {
 		return 0, false
@@ -189,7 +189,8 @@ func (q *redisOrder) register(l *Lock, o *op, c *Command) {
 	}
 }
 
-// place returns the terms of entries that wait, in the order of their places: new ones are behind those that were placed.
+// place returns the terms of entries that wait, in the order of their places: new ones are behind those that were
+// placed.
 func place(before []uint64, entries []QueueEntry) []uint64 {
 	var added, placed []uint64
 	for _, e := range entries {
@@ -233,8 +234,8 @@ func (q *redisOrder) synced(l *Lock, r Result) {
 	}
 }
 
-// noteEmptied clears registered if the command with that number left no entries of this process, and no
-// other one may be carried out later that lists some.
+// noteEmptied clears registered if the command with that number left no entries of this process, and no other one may
+// be carried out later that lists some.
 func (q *redisOrder) noteEmptied(l *Lock, seq uint64, entries int) {
 	if entries > 0 || seq != q.last || q.sentRevision != l.queue.Revision() || q.mustResend {
 		return

@@ -56,8 +56,8 @@ func (l *Lock) releaseReplied(o op, r Result) {
 	l.afterRelease()
 }
 
-// answerRelease answers a release that did not find the lease in Redis: it was lost before, unless an earlier
-// try has released it.
+// answerRelease answers a release that did not find the lease in Redis: it was lost before, unless an earlier try has
+// released it.
 func (l *Lock) answerRelease(o op) {
 	if o.Unsure {
 		l.answer(o.ref, machine.Answer{Kind: machine.Freed})

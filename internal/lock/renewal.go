@@ -31,9 +31,9 @@ func (l *Lock) dropRenewal() {
 	l.renewal = renewal{}
 }
 
-// isRenewed reports whether the lease is renewed. A fixed lease is renewed up to its end if it is shared,
-// since Redisson's renewals of other readers shorten the TTL of them all. But a renewal must not overtake a
-// change that sets a longer TTL.
+// isRenewed reports whether the lease is renewed. A fixed lease is renewed up to its end if it is shared, since
+// Redisson's renewals of other readers shorten the TTL of them all. But a renewal must not overtake a change that sets
+// a longer TTL.
 func (l *Lock) isRenewed() bool {
 	return l.main.kind != opExtend && (!l.lease.fixed || l.lease.mode == machine.Shared && l.main.kind != opCount)
 }
@@ -68,8 +68,8 @@ func (l *Lock) renewCommand(o *op, c *Command) {
 // renewTimeout leaves time for another try in what is left of the lease.
 func (l *Lock) renewTimeout(*op) time.Duration { return l.cfg.Timeout(max(l.lease.until-l.now, 0)) }
 
-// suspect notes that the key may have been taken away. That includes what the command under way takes or
-// renews, since its reply may be older.
+// suspect notes that the key may have been taken away. That includes what the command under way takes or renews, since
+// its reply may be older.
 func (l *Lock) suspect() {
 	l.suspected, l.staleBefore = l.phase == owned || l.main.InFlight, l.seq
 }
@@ -89,8 +89,8 @@ func (l *Lock) retryOverdueRenewal(r Result) {
 	l.renewalReplied(r)
 }
 
-// handleLateRenewal reports whether r is the late reply to an earlier try of the renewal, and handles it.
-// A failure changes nothing: the renewal has been sent again.
+// handleLateRenewal reports whether r is the late reply to an earlier try of the renewal, and handles it. A failure
+// changes nothing: the renewal has been sent again.
 func (l *Lock) handleLateRenewal(seq uint64, r Result) bool {
 	o := &l.renewal
 	i := slices.IndexFunc(o.earlier, func(t try) bool { return t.seq == seq })

@@ -7,8 +7,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// Acquire asks for the lock. It is a re-entry if the request's owner holds the lock; otherwise
-// the request joins the queue.
+// Acquire asks for the lock. It is a re-entry if the request's owner holds the lock; otherwise the request joins the
+// queue.
 func (l *Lock) Acquire(now machine.Instant, request machine.Request) {
 	req := &waiter{Request: request}
 	defer l.begin(now).settle()
@@ -104,8 +104,8 @@ func (l *Lock) ForceRelease(now machine.Instant, mode machine.Mode, owners machi
 	l.force(mode, owners, ref)
 }
 
-// Ensure answers when the hold's lease is valid for at least d from now, and renews it if necessary;
-// a fixed lease is not renewed.
+// Ensure answers when the hold's lease is valid for at least d from now, and renews it if necessary; a fixed lease is
+// not renewed.
 func (l *Lock) Ensure(now machine.Instant, id uint64, d time.Duration, ref any) {
 	defer l.begin(now).settle()
 	longest := l.cfg.Watchdog - machine.Margin(l.cfg.Watchdog)
@@ -171,9 +171,9 @@ func (l *Lock) Signal(now machine.Instant) {
 	}
 }
 
-// Subscribed reports that the subscription with the term of a Subscribe is confirmed. Earlier messages may
-// have been missed. A process that defers to others after its own turn needs none of them; one that defers
-// at the request of Redis may have missed the end of the deferral.
+// Subscribed reports that the subscription with the term of a Subscribe is confirmed. Earlier messages may have been
+// missed. A process that defers to others after its own turn needs none of them; one that defers at the request of
+// Redis may have missed the end of the deferral.
 func (l *Lock) Subscribed(now machine.Instant, term uint64) {
 	defer l.begin(now).settle()
 	if !l.sub.Confirm(term) {

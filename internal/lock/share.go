@@ -14,8 +14,8 @@ func (l *Lock) shares(req *waiter) bool {
 		l.holds.first.exclusive == 0 // a writer that died while it became a reader is not released yet
 }
 
-// join lets the waiter at the head of the queue share the lease, and reports whether it did or has sent a
-// command for that. No reader joins past a writer.
+// join lets the waiter at the head of the queue share the lease, and reports whether it did or has sent a command for
+// that. No reader joins past a writer.
 func (l *Lock) join() bool {
 	if l.queue.Len() == 0 || !l.shares(l.queue.Head()) {
 		return false
@@ -41,8 +41,8 @@ func (l *Lock) join() bool {
 	return true
 }
 
-// admit reports whether one more reader may share the lease: readers that come one after another must not exclude writers
-// for ever. It may send a command to find out, and returns false until the reply.
+// admit reports whether one more reader may share the lease: readers that come one after another must not exclude
+// writers for ever. It may send a command to find out, and returns false until the reply.
 func (l *Lock) admit() bool {
 	switch {
 	case l.isSealed():
@@ -67,8 +67,8 @@ func (l *Lock) finishJoin(o op) {
 	l.grant(o.request, false)
 }
 
-// mayShareNow reports whether the first waiter is a reader by now, because a writer before it was withdrawn.
-// It may join readers that hold the lock, so it does not wait for a message.
+// mayShareNow reports whether the first waiter is a reader by now, because a writer before it was withdrawn. It may
+// join readers that hold the lock, so it does not wait for a message.
 func (l *Lock) mayShareNow() bool {
 	if !l.features.Shares || l.isDeferred() || l.wait.LastErr != "" || len(l.wait.sent) == 0 {
 		return false

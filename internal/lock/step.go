@@ -6,7 +6,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// begin starts an event: it ends what is over by now, and handles overdue replies. An event is a method that begins with
+// begin starts an event: it ends what is over by now, and handles overdue replies. An event begins with
 //
 //	defer l.begin(now).settle()
 func (l *Lock) begin(now machine.Instant) *Lock {
@@ -103,8 +103,8 @@ func (l *Lock) mainReplied(r Result) { ops[l.main.kind].replied(l, l.main, r) }
 func (l *Lock) backgroundReplied(i int, r Result) {
 	l.background = slices.Clone(l.background)
 	o := &l.background[i]
-	// A forced release that may have been carried out is not sent again: without named owners it would free
-	// the present holder, which may have taken the lock since.
+	// A forced release that may have been carried out is not sent again: without named owners it would free the present
+	// holder, which may have taken the lock since.
 	if r.Outcome == Failed && r.Transient && l.now < o.until && (o.kind != opForce || !r.Unsure) {
 		l.retryLater(o, r)
 		o.Due = min(o.Due, o.until)

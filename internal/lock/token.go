@@ -2,8 +2,8 @@ package lock
 
 import "slices"
 
-// tokens are the fencing tokens of a lock. Redis gives them to a term in blocks, one of each counter, so a local hand-off
-// needs no command. Tokens of other processes are higher only when the term is over.
+// tokens are the fencing tokens of a lock. Redis gives them to a term in blocks, one of each counter, so a local
+// hand-off needs no command. Tokens of other processes are higher only when the term is over.
 type tokens struct {
 	// highest are the highest tokens that the lock has had, one per counter.
 	highest []int64
@@ -35,7 +35,8 @@ type spending struct {
 	previous int64
 }
 
-// needed returns the number of tokens that this turn has needed so far; a turn that had to draw again would have used more.
+// needed returns the number of tokens that this turn has needed so far. One that had to draw again would have
+// used more.
 func (s *spending) needed() int64 {
 	if s.redrawn {
 		return s.drawn
@@ -110,8 +111,8 @@ func (t *tokens) next(req *waiter) []int64 {
 	return next
 }
 
-// HighestTokens returns the highest token of each counter that the lock knows; nil before the first. The caller must not
-// change it.
+// HighestTokens returns the highest token of each counter that the lock knows; nil before the first. The caller must
+// not change it.
 func (l *Lock) HighestTokens() []int64 { return l.tokens.highest }
 
 // KnowTokens raises what HighestTokens returns: other locks of the System draw from the same counters. If one has drawn

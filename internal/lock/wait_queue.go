@@ -7,8 +7,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// Entry is a process's entry in the wait queue of a lock. The first process of the queue gets the lock by a
-// transfer.
+// Entry is a process's entry in the wait queue of a lock. The first process of the queue gets the lock by a transfer.
 type Entry struct {
 	// Term is the term under which the process waits.
 	Term uint64
@@ -16,16 +15,16 @@ type Entry struct {
 	Mode machine.Mode
 	// Tokens is the number of fencing tokens that a transfer draws for it.
 	Tokens int64
-	// TTL is the time that the entry lasts without being confirmed, and the length of a lease that is
-	// transferred to it. Processes may differ in it, and each trusts a transfer for its own TTL.
+	// TTL is the time that the entry lasts without being confirmed, and the length of a lease that is transferred to it.
+	// Processes may differ in it, and each trusts a transfer for its own TTL.
 	TTL time.Duration
 	// Listens says that the process receives transfers. Package kinds sets it.
 	Listens bool
-	// Reserves says that the lock is one of several that are taken together: it cannot be transferred,
-	// and stays free while this entry is the first. Package protocol sets it.
+	// Reserves says that the lock is one of several that are taken together: it cannot be transferred, and stays free
+	// while this entry is the first. Package protocol sets it.
 	Reserves bool
-	// Waited is the time that the process has waited, if several scripts take the locks together. It decides the
-	// place of a new entry. Package backend sets it.
+	// Waited is the time that the process has waited, if several scripts take the locks together. It decides the place of
+	// a new entry. Package backend sets it.
 	Waited time.Duration
 }
 
@@ -94,9 +93,9 @@ func (l *Lock) noteEntrySent(o *op, c *Command) {
 	l.wait.sent = l.wait.sent.plus(confirmation{seq: o.seq, sentAt: o.sentAt, mode: c.Entry.Mode, tokens: c.Entry.Tokens})
 }
 
-// forgetBefore forgets the commands before a try that was refused. A transfer to the entry as one of them left it is over:
-// if it had been made before the try, the try would have found the lock its own, unless it has been taken away since; and
-// a try of a writer ends a read hold that it finds. The message of such a transfer may still come.
+// forgetBefore forgets the commands before a try that was refused. A transfer to the entry as one of them left it is
+// over: if it had been made before the try, the try would have found the lock its own, unless it has been taken away
+// since; and a try of a writer ends a read hold that it finds. The message of such a transfer may still come.
 func (l *Lock) forgetBefore(o op) {
 	if l.features.Parts {
 		return // it gets no transfers
@@ -126,9 +125,9 @@ func (l *Lock) Transferred(now machine.Instant, t machine.Transfer) {
 	}
 }
 
-// takeTransfer begins the lease. The transfer was made after the command that it names was carried out,
-// so the key lives for the TTL of a transfer from when that command was sent. A later time would not be
-// safe: a transfer may have expired, and another process taken the lock, before its message arrives.
+// takeTransfer begins the lease. The transfer was made after the command that it names was carried out, so the key
+// lives for the TTL of a transfer from when that command was sent. A later time would not be safe: a transfer may have
+// expired, and another process taken the lock, before its message arrives.
 func (l *Lock) takeTransfer(t machine.Transfer) {
 	l.wait.transfer = machine.Transfer{}
 	by, known := l.wait.sent.bySeq(t.Seq)

@@ -15,8 +15,7 @@ type work struct {
 	renewal renewal
 	// sync is the command that only lists the waiters of a fair lock.
 	sync syncing
-	// background are commands that do not concern the present term: releases of terms
-	// that are over, and forced releases.
+	// background are commands that do not concern the present term: releases of terms that are over, and forced releases.
 	background []op
 	// takes are the last unanswered commands which may still take the key.
 	takes []unansweredTake
@@ -37,8 +36,8 @@ var noWork = new(work)
 // works are pooled, since every event needs one.
 var works = sync.Pool{New: func() any { return new(work) }}
 
-// takeWork begins an event: it gives the lock its own work and its own order, since the lock of which it is a
-// copy has the same.
+// takeWork begins an event: it gives the lock its own work and its own order, since the lock of which it is a copy has
+// the same.
 func (l *Lock) takeWork() {
 	if l.ownsWork {
 		return

@@ -87,9 +87,8 @@ func (l *Lock) countWaitersReplied(_ op, r Result) {
 	}
 }
 
-// seal admits no further reader until no other client is seen to wait. If the readers leave before, the
-// term ends. The other clients may be readers, which then join and stop waiting, while readers of this
-// process hold the lock for long.
+// seal admits no further reader until no other client is seen to wait. If the readers leave before, the term ends. The
+// other clients may be readers, which then join and stop waiting, while readers of this process hold the lock for long.
 func (l *Lock) seal() {
 	l.lease.sealed = true
 	l.lease.recountAt = l.now + l.backoff(l.lease.recounts, l.cfg.Watchdog)
