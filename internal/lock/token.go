@@ -3,7 +3,7 @@ package lock
 import "slices"
 
 // tokens are the fencing tokens of a lock. Redis gives them to a term in blocks, one of each counter, so a local
-// hand-off needs no command. Tokens of other processes are higher only when the term is over.
+// hand-off needs no command. Other processes draw higher tokens only when the term is over.
 type tokens struct {
 	// highest are the highest tokens that the lock has had, one per counter.
 	highest []int64
@@ -66,8 +66,7 @@ func (t *tokens) toDraw(requests int) int64 {
 	return min(max(int64(requests), needed+needed/2), maxTokens)
 }
 
-// keep takes n new tokens, of which drawn has the last one of each counter. It drops tokens that are not higher than
-// all that the lock has had.
+// keep keeps the drawn tokens that are higher than all that the lock has had; n were drawn from each counter.
 func (t *tokens) keep(n int64, drawn []int64) {
 	if len(drawn) != int(t.counters) || t.counters == 0 {
 		return
