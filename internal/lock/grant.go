@@ -69,7 +69,7 @@ func (l *Lock) noteLease(o op, r Result) {
 	l.lease.counts, l.lease.mode = once(o.mode), o.mode
 	l.lease.sealing = sealing{}
 	l.lease.fixed = o.fixed
-	l.lease.length = o.lease
+	l.lease.length, l.lease.longest = o.lease, max(l.lease.longest, o.lease)
 	l.lease.until = 0
 	l.wait.LastErr = ""
 	l.tokens.keep(o.draws, r.Tokens)
