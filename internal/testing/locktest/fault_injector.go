@@ -37,14 +37,16 @@ func (s *FaultInjector) Middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 			before, after = nil, nil
 		}
 		s.mu.Unlock()
+		what := faultinject.TypeOf(e.Message)
 		if before != nil && before(e.Message) {
 			s.Count.Add(1)
-			panic("injected fault before " + faultinject.TypeOf(e.Message))
+			panic("injected fault before " + what)
 		}
+		crashes := after != nil && after(e.Message) // afterwards another request may use its memory
 		next(c, e)
-		if after != nil && after(e.Message) {
+		if crashes {
 			s.Count.Add(1)
-			panic("injected fault after " + faultinject.TypeOf(e.Message))
+			panic("injected fault after " + what)
 		}
 	}
 }
