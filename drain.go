@@ -17,7 +17,7 @@ import (
 // released by force.
 //
 // If less than d is left at the grant, as after a late answer or a transfer by another process, and the lease cannot be
-// renewed, the work is not called: Do, Spawn and Respond fail, mostly with ErrUnavailable.
+// renewed, the work is not called: Do, Spawn and Respond fail, usually with ErrUnavailable.
 //
 // Elect, Lead and LeaderProps treat a term that has been drained, or could not be, as lost: this process waits for the
 // lock again. With a hold of Acquire, look at Hold.Left instead.

@@ -52,7 +52,7 @@ func (s *Singleton) Name() string {
 // middleware must pass on the headers of messages, and must not panic over [actor.Stopped].
 //
 // An instance handles no message after the end of its lease, even if its process was paused meanwhile. If the instance
-// stops later than that, an error is logged: the next instance may have run beside it. The sender of a message that the
+// stops later than that, an error is logged: the next instance may have run alongside it. The sender of a message that the
 // instance does not handle is answered with [actor.DeadLetterResponse]. Messages that other actors send to the
 // instance's own PID are not moved to the next instance: use the proxy for messages that must not get lost.
 func (s *Singleton) Props(child func(term context.Context) *actor.Props, options ...LeadOption) *actor.Props {

@@ -234,7 +234,7 @@ func (g *gate) leave(system *actor.ActorSystem) {
 	s, left := g.singleton, g.hold.Left()
 	if left == 0 {
 		s.lock.runtime.Log(slog.LevelError, "the instance of a singleton has stopped after its lease had ended, "+
-			"and another one may have run beside it", "singleton", s.Name())
+			"and another one may have run alongside it", "singleton", s.Name())
 	}
 	if g.pid == nil { // the gate has never been open
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// A MultiLock has its own lock actor, beside the lock actors of its members. They have different client ids, so they
+// A MultiLock has its own lock actor, besides the lock actors of its members. They have different client ids, so they
 // exclude each other in Redis, like unrelated clients. But a forced release of a member ends the MultiLock's hold, and
 // the reverse: holders in this process are notified at once.
 

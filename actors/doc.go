@@ -32,7 +32,7 @@
 // Requests come as a request.Call. A goroutine makes its Call itself; the guardian makes a Call of each message.
 // Requests that cannot be granted yet wait in the machine's queue (internal/requestqueue).
 //
-// The way of a command, from a request to its answer:
+// The path of a command, from a request to its answer:
 //
 //	request.Call → lock_actor.go → machine → effect Send → kinds.Adapter → backend → protocol → scripts/*.lua
 //	answer       ← effect Reply  ← machine ← kinds.Reply, a message      ← redisclient ← Redis
@@ -48,7 +48,7 @@
 // If the goroutine that made the request waits, and only the answer ends its wait, the goroutine runs the call itself:
 // direct.Run lends the call to it (lockActor.Lend).
 //
-// The way of a renewal:
+// The path of a renewal:
 //
 //	lock.Lock.NextWake → lockActor.setAlarm → alarm.Alarm → lockActor.Wake → wakeUp, a message to itself →
 //	lockActor.tick → lock.Lock.Tick → advance → startRenewal → lockActor.perform → lockAdapter.Send → direct.Run →

@@ -117,7 +117,7 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	// Redis has published a release, or to this process a transfer or a question (see machine.Transfer); or the
 	// subscriber listens from now on.
 	case unlocked:
-		if a.adapter.Relevant(m.channel) {
+		if a.adapter.NoteMessage(m.channel) {
 			a.handle(m, func(on machine.Machine, now machine.Instant) { on.Signal(now) })
 		}
 	case *transferred:
@@ -128,7 +128,7 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		a.observer.Transferred()
 		a.handle(m, func(on machine.Machine, now machine.Instant) { on.Transferred(now, m.transfer) })
 	case listening:
-		if a.adapter.Relevant(m.channel) {
+		if a.adapter.NoteMessage(m.channel) {
 			a.observer.Listening()
 			a.handle(m, func(on machine.Machine, now machine.Instant) { on.Subscribed(now, m.term) })
 		}

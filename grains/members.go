@@ -188,7 +188,7 @@ func (d *Directory) serve(ctx context.Context, id string, ready func()) error {
 	d.counts.late.Add(int64(over.late))
 	if over.late > 0 {
 		d.post.Host.Error(
-			"grains have stopped after the lease of their member had ended, and others may have run beside them",
+			"grains have stopped after the lease of their member had ended, and others may have run alongside them",
 			"grains", over.late)
 	}
 	// The entries of this member hinder no other member when its lease is released: they are removed to keep Redis

@@ -22,7 +22,7 @@ var instruments = []struct {
 	{"unregistered", "{call}", "Registrations that were refused or failed.",
 		false, func(c *counts) *atomic.Int64 { return &c.unregistered }},
 	{"refused", "{message}", "Messages that grains refused.", false, func(c *counts) *atomic.Int64 { return &c.refused }},
-	{"late", "{actor}", "Grains that stopped after the lease of their member: others may have run beside them.",
+	{"late", "{actor}", "Grains that stopped after the lease of their member: others may have run alongside them.",
 		false, func(c *counts) *atomic.Int64 { return &c.late }},
 }
 

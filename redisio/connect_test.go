@@ -46,7 +46,7 @@ func TestConnect_ErrorsNameTheCause(t *testing.T) {
 			"sentinel_password, sentinel_username, skip_verify, tls_ca, tls_cert, tls_key, tls_server_name, write_timeout",
 		"redis://host?max_retries=3":                 "max_retries can only be 0",
 		"redis://host?password_file=":                "option password_file: it names no file",
-		"redis://u:s3cret@host?password_file=/a":     "option password_file: the URL has a password, too, beside the file /a",
+		"redis://u:s3cret@host?password_file=/a":     "option password_file: the URL has a password, in addition to the file /a",
 		"redis://u@host?password_file=/no/file":      "option password_file: open /no/file: no such file",
 		"redis://u@host?password_file=/dev":          "option password_file: read /dev: is a directory",
 		"redis://u%40d@host?password_file=/dev/null": "option password_file: /dev/null is empty",

@@ -20,7 +20,7 @@ func usePasswordFile(options *rueidis.ClientOption, file string) error {
 	case file == "":
 		return fmt.Errorf("%w: it names no file", errPasswordFile)
 	case options.Password != "":
-		return fmt.Errorf("%w: the URL has a password, too, beside the file %s", errPasswordFile, file)
+		return fmt.Errorf("%w: the URL has a password, in addition to the file %s", errPasswordFile, file)
 	}
 	user := options.Username
 	read := func(rueidis.AuthCredentialsContext) (c rueidis.AuthCredentials, err error) {

@@ -16,34 +16,34 @@ type multiLock struct {
 	entries   queueEntries
 }
 
-func (a *multiLock) run(c lock.Command, deadline time.Time, done func(Reply)) {
+func (m *multiLock) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	switch {
-	case c.Kind == lock.Acquire && c.Count == 1 && a.isSilent():
-		a.skip(c, done)
+	case c.Kind == lock.Acquire && c.Count == 1 && m.isSilent():
+		m.skip(c, done)
 	case c.Kind == lock.Acquire && c.Count == 1:
-		(&acquisition{multiLock: a, c: c, began: time.Now(), deadline: deadline, done: done}).next()
+		(&acquisition{multiLock: m, c: c, began: time.Now(), deadline: deadline, done: done}).next()
 	case isFull(c):
-		a.entries.noteGivenUp()
-		a.each(c, deadline, done)
+		m.entries.noteGivenUp()
+		m.each(c, deadline, done)
 	case c.Kind == lock.Yield:
 		// A MultiLock yields all parts even if no other client is seen to wait.
-		a.each(asRelease(c), deadline, done)
+		m.each(asRelease(c), deadline, done)
 	default:
-		a.each(c, deadline, done)
+		m.each(c, deadline, done)
 	}
 }
 
 // isSilent reports whether the server of a part has stopped answering. Then no part is taken: each try would hold parts
 // until the deadline, and fail.
-func (a *multiLock) isSilent() bool {
-	return slices.ContainsFunc(a.parts, func(part lockPart) bool { return part.onlyServer() != nil && part.onlyServer().isSilent() })
+func (m *multiLock) isSilent() bool {
+	return slices.ContainsFunc(m.parts, func(part lockPart) bool { return part.onlyServer() != nil && part.onlyServer().isSilent() })
 }
 
 // skip replies to a try that is not made. It leaves the wait queues that earlier tries entered, because other clients
 // wait for the first entry.
-func (a *multiLock) skip(c lock.Command, done func(Reply)) {
+func (m *multiLock) skip(c lock.Command, done func(Reply)) {
 	var answering []lockPart
-	for _, part := range a.parts[:a.entries.leaveAll()] {
+	for _, part := range m.parts[:m.entries.leaveAll()] {
 		if part.onlyServer() == nil || !part.onlyServer().isSilent() {
 			answering = append(answering, part)
 		}
@@ -51,10 +51,10 @@ func (a *multiLock) skip(c lock.Command, done func(Reply)) {
 	rollBack(answering, c, skipped, done)
 }
 
-func (a *multiLock) onlyServer() *Server { return nil }
+func (m *multiLock) onlyServer() *Server { return nil }
 
 // each runs the command on all parts concurrently.
-func (a *multiLock) each(c lock.Command, deadline time.Time, done func(Reply)) {
+func (m *multiLock) each(c lock.Command, deadline time.Time, done func(Reply)) {
 	type answer struct {
 		Reply
 		from lockPart
@@ -76,27 +76,27 @@ func (a *multiLock) each(c lock.Command, deadline time.Time, done func(Reply)) {
 		}
 		done(sum)
 	}
-	answers := &collect[answer]{n: len(a.parts), judge: func(answers []answer, last bool) (func(), bool) {
+	answers := &collect[answer]{n: len(m.parts), judge: func(answers []answer, last bool) (func(), bool) {
 		// A lost part decides a renewal; the replies of the other parts may be late.
 		if last || c.Kind == lock.Renew && answers[len(answers)-1].Outcome == lock.Absent {
 			return func() { answered(answers) }, true
 		}
 		return nil, false
 	}}
-	for _, part := range a.parts {
+	for _, part := range m.parts {
 		part.run(c, deadline, func(r Reply) { answers.add(answer{r, part}) })
 	}
 }
 
-func (a *multiLock) cleanUp(c lock.Command, done func(certain bool)) {
-	ends := &collect[bool]{n: len(a.parts), judge: whenAll(func(ends []bool) { done(!slices.Contains(ends, false)) })}
-	for _, part := range a.parts {
+func (m *multiLock) cleanUp(c lock.Command, done func(certain bool)) {
+	ends := &collect[bool]{n: len(m.parts), judge: whenAll(func(ends []bool) { done(!slices.Contains(ends, false)) })}
+	for _, part := range m.parts {
 		part.cleanUp(c, func(certain bool) { ends.add(certain) })
 	}
 }
 
-func (a *multiLock) retryRelease(c lock.Command) {
-	for _, part := range a.parts {
+func (m *multiLock) retryRelease(c lock.Command) {
+	for _, part := range m.parts {
 		part.retryRelease(c)
 	}
 }
@@ -132,8 +132,8 @@ func sum(c lock.Command, replies []Reply) Reply {
 	return total
 }
 
-func (a *multiLock) inspect(deadline time.Time, done func(protocol.View, error)) {
-	inspections := &collect[inspection]{n: len(a.parts), judge: whenAll(func(inspections []inspection) {
+func (m *multiLock) inspect(deadline time.Time, done func(protocol.View, error)) {
+	inspections := &collect[inspection]{n: len(m.parts), judge: whenAll(func(inspections []inspection) {
 		total, owners := protocol.View{TTL: -1}, []string(nil)
 		for _, l := range inspections {
 			if l.err != nil {
@@ -149,14 +149,14 @@ func (a *multiLock) inspect(deadline time.Time, done func(protocol.View, error))
 		total.Owners = slices.Compact(owners)
 		done(total, nil)
 	})}
-	for _, part := range a.parts {
+	for _, part := range m.parts {
 		part.inspect(deadline, func(v protocol.View, err error) { inspections.add(inspection{View: v, err: err}) })
 	}
 }
 
-func (a *multiLock) channels() []Channel {
+func (m *multiLock) channels() []Channel {
 	var channels []Channel
-	for _, part := range a.parts {
+	for _, part := range m.parts {
 		channels = append(channels, part.channels()...)
 	}
 	return channels

@@ -131,7 +131,7 @@ func KeysOf(channel string) []string {
 	switch {
 	case Slot(name) != Slot(channel): // the channel of a latch has no colon before the name
 		return []string{tag}
-	case strings.HasPrefix(name, "{"): // mostly Redisson's
+	case strings.HasPrefix(name, "{"): // usually Redisson's
 		return []string{tag, name}
 	}
 	return []string{name, tag}

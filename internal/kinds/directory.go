@@ -8,7 +8,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Key identifies a lock actor within a system. One actor owns one key in Redis: no actor beside it serves another kind
+// Key identifies a lock actor within a system. One actor owns one key in Redis: no other actor serves another kind
 // of the same name (see Directory.Conflicting). Locks that are made of several locks or servers have their own Keys;
 // the name of a MultiLock lists its members.
 type Key struct {
@@ -30,7 +30,7 @@ func KeyOf(call *request.Call) Key {
 // Listed is a lock actor in a Directory.
 type Listed interface {
 	comparable
-	// ListedAs returns the actor's key, and the format of the lock in Redis.
+	// ListedAs returns the actor's key, and the kind as which the lock is stored in Redis.
 	ListedAs() (Key, messages.Kind)
 	// Leaving reports whether the actor no longer takes requests.
 	Leaving() bool
@@ -40,7 +40,7 @@ type Listed interface {
 type Directory[A Listed] struct {
 	adding sync.Mutex
 	// actors has the actors of each composition by name: a string is hashed faster than a struct.
-	actors [request.LatchKey + 1]sync.Map
+	actors [request.NumCompositions]sync.Map
 }
 
 // Get returns the actor of a key; the zero value if there is none.
@@ -62,7 +62,7 @@ func (d *Directory[A]) All(yield func(A) bool) {
 	}
 }
 
-// Conflicting returns the actor that owns the same key in Redis as something else, such as a latch beside a semaphore.
+// Conflicting returns the actor that owns the same key in Redis as something else, such as a latch for a semaphore.
 // It returns the zero value if there is no such actor, if the actor is leaving, if key is made of several locks or
 // servers, or if the call only frees something. Such a call must reach Redis, even if it names the wrong kind by
 // mistake: Redis refuses it if the key has another type.
@@ -76,7 +76,7 @@ func (d *Directory[A]) Conflicting(key Key, call *request.Call) (none A) {
 		if a == none || made == key.Composition || a.Leaving() {
 			continue
 		}
-		if _, format := a.ListedAs(); !call.Op.Frees() || SameType(format, call.LockKind()) {
+		if _, storedAs := a.ListedAs(); !call.Op.Frees() || SameType(storedAs, call.LockKind()) {
 			return a
 		}
 	}

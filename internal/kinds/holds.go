@@ -10,7 +10,7 @@ import (
 // holding has the part that the adapters of locks and expirable semaphores share: their grants are holds.
 type holding struct{ simple }
 
-// holdMachine has the events that their machines take beside the events of machine.Machine.
+// holdMachine has the events that their machines take besides the events of machine.Machine.
 type holdMachine interface {
 	Release(now machine.Instant, r machine.Release)
 	Ensure(now machine.Instant, id uint64, d time.Duration, ref any)

@@ -51,8 +51,8 @@ type Performer interface {
 	Perform(e *machine.Effect, now machine.Instant)
 	// Channels returns the channels on which a waiter of that term is notified of a release.
 	Channels(term uint64) []backend.Channel
-	// Relevant reports whether a message or a new subscription on the channel may mean that the lock is free.
-	Relevant(channel backend.Channel) bool
+	// NoteMessage reports whether a message or a new subscription on the channel may mean that the lock is free.
+	NoteMessage(channel backend.Channel) bool
 	// Inspect reads the state in Redis. It calls done once, on any goroutine, with the state or with the refusal.
 	Inspect(deadline time.Time, done func(status *messages.Status, refusal *machine.Answer))
 }
@@ -81,12 +81,12 @@ type Leaver interface {
 // simple has the methods that most kinds do not need.
 type simple struct{}
 
-func (simple) Replaced(_, _ machine.Machine) {}
-func (simple) Settled(machine.Machine)       {}
-func (simple) Relevant(backend.Channel) bool { return true }
-func (simple) Retires(machine.Machine, bool) {}
-func (simple) Abandon()                      {}
-func (simple) Gone()                         {}
+func (simple) Replaced(_, _ machine.Machine)    {}
+func (simple) Settled(machine.Machine)          {}
+func (simple) NoteMessage(backend.Channel) bool { return true }
+func (simple) Retires(machine.Machine, bool)    {}
+func (simple) Abandon()                         {}
+func (simple) Gone()                            {}
 
 // Event is an event of a machine.
 type Event = func(m machine.Machine, now machine.Instant)

@@ -131,7 +131,9 @@ func (a *lockAdapter) Lend(kind lock.CommandKind, call redisclient.Call) bool {
 	return a.actor.Lend(kind == lock.Acquire || kind == lock.SyncQueue, call)
 }
 
-func (a *lockAdapter) Relevant(channel backend.Channel) bool { return a.signals.noteMessage(channel) }
+func (a *lockAdapter) NoteMessage(channel backend.Channel) bool {
+	return a.signals.noteMessage(channel)
+}
 
 func (a *lockAdapter) Inspect(deadline time.Time, done func(*messages.Status, *machine.Answer)) {
 	a.Backend.Inspect(deadline, toStatus(done))

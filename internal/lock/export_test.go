@@ -18,7 +18,7 @@ var Meanings = map[string]explore.Meaning{
 	"tokens.highest": explore.Skipped, "hold.tokens": explore.Skipped, "tokens.last": explore.Skipped,
 	"revision": explore.Skipped, "sentRevision": explore.Skipped,
 	"term": explore.Term, "Term": explore.Term, "nextTerm": explore.Term, "op.next": explore.Term, "top": explore.Term,
-	"seq": explore.Sequence, "staleBefore": explore.Sequence, "redisOrder.last": explore.Sequence,
+	"seq": explore.Sequence, "staleBefore": explore.Sequence, "redisOrder.lastListed": explore.Sequence,
 	"id": explore.Numbered, "ID": explore.Numbered,
 	"op.hold": explore.Numbered, "countChange.hold": explore.Numbered, "ensure.hold": explore.Numbered, "extension.hold": explore.Numbered,
 	"Lease": explore.Length, "MaxHold": explore.Length, "AtLeast": explore.Length, "lease": explore.Length, "length": explore.Length,

@@ -14,8 +14,8 @@ type redisOrder struct {
 	sentRevision uint64
 	// registered says that the queue in Redis may have entries of this process.
 	registered bool
-	// last is the number of the last command that listed the waiters.
-	last uint64
+	// lastListed is the number of the last command that listed the waiters.
+	lastListed uint64
 	// mustResend says that this command has failed, or that Redis may carry out an earlier command after it, so the
 	// waiters have to be listed again.
 	mustResend bool
@@ -172,7 +172,7 @@ func (q *redisOrder) register(l *Lock, o *op, c *Command) {
 	}
 	c.Kind, c.Entries, c.Top = SyncQueue, q.entries(l), q.top
 	o.listed = c.Entries
-	q.sentRevision, q.last, q.placed = l.queue.Revision(), o.seq, place(q.placed, c.Entries)
+	q.sentRevision, q.lastListed, q.placed = l.queue.Revision(), o.seq, place(q.placed, c.Entries)
 	// The replies do not tell in which order Redis has carried out two commands that were under way together.
 	overlapsDifferently := func(other *op) bool { return other != o && other.InFlight && !slices.Equal(other.listed, o.listed) }
 	q.mustResend = q.unanswered || lists(&l.main) && overlapsDifferently(&l.main) || overlapsDifferently(&l.sync.op)
@@ -237,7 +237,7 @@ func (q *redisOrder) synced(l *Lock, r Result) {
 // noteEmptied clears registered if the command with that number left no entries of this process, and no other one may
 // be carried out later that lists some.
 func (q *redisOrder) noteEmptied(l *Lock, seq uint64, entries int) {
-	if entries > 0 || seq != q.last || q.sentRevision != l.queue.Revision() || q.mustResend {
+	if entries > 0 || seq != q.lastListed || q.sentRevision != l.queue.Revision() || q.mustResend {
 		return
 	}
 	lists := func(o *op) bool { return o.InFlight && o.seq != seq && len(o.listed) > 0 }

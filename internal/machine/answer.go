@@ -34,7 +34,7 @@ type Answer struct {
 	Kind   AnswerKind
 	HoldID uint64
 	Count  int
-	// Until is the end of the lease's validity.
+	// Until is when the hold ends, unless it is renewed.
 	Until Instant
 	// Bound is an earlier end of the hold that no renewal moves, or 0.
 	Bound Instant

@@ -39,6 +39,8 @@ const (
 	SeveralServers
 	SemaphoreKey
 	LatchKey
+
+	NumCompositions
 )
 
 // DrawsTokens reports whether a hold draws fencing tokens: its own, or the tokens of its members or servers.
@@ -55,7 +57,7 @@ func (t *Traits) IsLock() bool { return t.HasOwners() && !t.Permits }
 // traits has a row for each kind.
 var traits = [...]Traits{
 	messages.Kind_KIND_PLAIN: {Word: "a plain or fenced lock", Form: forms.Plain, MinimumTime: true},
-	// A plain and a fenced lock are the same hash; only what a hold draws beside it differs.
+	// A plain and a fenced lock are the same hash; only what a hold draws in addition differs.
 	messages.Kind_KIND_FENCED:              {Word: "a plain or fenced lock", Form: forms.Plain, Fenced: true, MinimumTime: true},
 	messages.Kind_KIND_FAIR:                {Word: "a fair lock", Form: forms.Fair, MinimumTime: true},
 	messages.Kind_KIND_READ_WRITE:          {Word: "a read/write lock", Form: forms.ReadWrite, Shared: true},

@@ -11,7 +11,7 @@ import (
 // Control is a rule, how it is broken, and the traffic and faults that expose it.
 type Control struct {
 	Name string
-	// Rule is the rule, with its number in the design if it has a number.
+	// Rule is the rule that the edits break, in one sentence.
 	Rule string
 	// Broken says how the rule is broken.
 	Broken string

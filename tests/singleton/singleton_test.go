@@ -278,7 +278,7 @@ func TestSingleton_HandlesNothingAfterItsLease(t *testing.T) {
 	})
 }
 
-// An instance whose start takes longer than its lease is reported, too: another instance may have run beside it.
+// An instance whose start takes longer than its lease is reported, too: another instance may have run alongside it.
 func TestSingleton_ReportsASlowStart(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
