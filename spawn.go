@@ -66,7 +66,7 @@ func (l *Lock) spawn(ctx actor.Context, work func(context.Context) error, option
 	w := &worker{lock: l, ctx: within, cancel: cancel, to: to(ctx), answer: answer}
 	if work != nil {
 		safe := work
-		work = func(ctx context.Context) error { return unpanicked(ctx, safe) }
+		work = func(ctx context.Context) error { return l.unpanicked(ctx, safe) }
 	}
 	w.perform = func(_ *actor.PID, o *outcome) { l.do(within, work, options, o) }
 	return w.spawn(ctx)
@@ -148,11 +148,12 @@ func (w *worker) run(root *actor.RootContext, self *actor.PID) {
 	w.perform(self, &o)
 }
 
-// unpanicked does the work, and returns a panic as an error.
-func unpanicked(ctx context.Context, work func(ctx context.Context) error) (err error) {
+// unpanicked does the work, and returns a panic as an error. The stack is logged: the error may be sent to a client.
+func (l *Lock) unpanicked(ctx context.Context, work func(ctx context.Context) error) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			err = fmt.Errorf("the work has panicked: %v\n%s", panicked, debug.Stack())
+			l.runtime.Log(slog.LevelError, "the work has panicked", "lock", l.Name(), "panic", panicked, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the work has panicked: %v", panicked)
 		}
 	}()
 	return work(ctx)

@@ -50,7 +50,7 @@ func TestSpawn_RunsOneWorkAtATime(t *testing.T) {
 	ends := func(i int, want string) {
 		t.Helper()
 		if d := locktest.Await(t, "the end of a work", done); !d.Work.Equal(works[i]) ||
-			d.Lock != k.LockName || !strings.Contains(fmt.Sprint(d.Err), want) {
+			d.Lock != k.LockName || !strings.HasSuffix(fmt.Sprint(d.Err), want) {
 			t.Errorf("it ends with %+v, want %s", d, want)
 		}
 	}

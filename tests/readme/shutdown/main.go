@@ -57,7 +57,7 @@ func main() {
 	// 2. Requests by HTTP. The second time, the functions of Do end, with errShutdown as the cause.
 	if !within(4*time.Second, server.Shutdown) {
 		end(errShutdown)
-		within(6*time.Second, server.Shutdown)
+		within(4*time.Second, server.Shutdown)
 	}
 
 	// 3. Actors that use locks, and proxies: this ends the functions of Respond. Wait gives up after 10 s.
