@@ -167,7 +167,7 @@ func (c *console) release(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), code)
 		return
 	}
-	text := "was not held any more by the owner that was to be force-released"
+	text := "was no longer held by the owner that was to be force-released"
 	if was {
 		text = "was force-released"
 	}

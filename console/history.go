@@ -106,7 +106,7 @@ func (h *history) compare(s *snapshot) {
 		case !s.listed:
 			now[id] = before
 		case before.owner != "":
-			h.events = keep(h.events, Event{At: s.At, Lock: id.name, Text: "is neither held nor waited for here any more"})
+			h.events = keep(h.events, Event{At: s.At, Lock: id.name, Text: "is no longer held or waited for here"})
 		}
 	}
 	h.holders = now

@@ -53,7 +53,7 @@ func TestHistory_HasTheChangesOfTheHolder(t *testing.T) {
 		return s
 	}
 	failed := &lock{Kind: inspect.KindPlain, Name: "other", err: errors.New("failed")}
-	const isHeld, isFree, isGone = "is held by this process", "is free", "is neither held nor waited for here any more"
+	const isHeld, isFree, isGone = "is held by this process", "is free", "is no longer held or waited for here"
 	for what, test := range map[string]struct {
 		looks []*snapshot
 		want  []string

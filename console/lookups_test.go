@@ -1,6 +1,8 @@
 package console_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -49,6 +51,19 @@ func TestLookUps_ArePrivate(t *testing.T) {
 	for what, text := range others {
 		if strings.Contains(text, "chosen-") || strings.Contains(text, `class="error"`) || strings.Contains(text, `"errors"`) {
 			t.Errorf("%s shows the look-up of another viewer: %s", what, text)
+		}
+	}
+}
+
+// A look-up of an unknown kind is answered with the kinds that there are.
+func TestLookUp_OfAnUnknownKindIsRefused(t *testing.T) {
+	t.Parallel()
+	s, _ := locktest.New(t, lockkeeper.Config{})
+	for _, path := range []string{"/lock", "/data.json", "/events"} {
+		w := httptest.NewRecorder()
+		console.Handler(s.System, quick).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path+"?name=orders&kind=bogus", nil))
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "plain, fenced, fair") {
+			t.Errorf("%s is answered with %d: %s", path, w.Code, w.Body)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 )
 
 const (
@@ -17,6 +19,10 @@ const (
 
 // join adds a viewer, on which the caller must call leave. If it returns nil, it has answered the request.
 func (c *console) join(w http.ResponseWriter, q query) *viewer {
+	if _, known := kinds.Named(q.Kind); q.Name != "" && !known {
+		http.Error(w, "the kind is unknown: use "+strings.Join(slices.Concat(lockKinds, synchronizerKinds), ", "), http.StatusBadRequest)
+		return nil
+	}
 	of := &c.watch
 	if q.Fleet {
 		if of = &c.fleet; c.inspector == nil {

@@ -299,7 +299,7 @@ func TestRelease_NotOfAnotherHolder(t *testing.T) {
 			if code := dispatch([]string{"release", "--force", name}, env); code != exitNo {
 				t.Errorf("exit code %d: %s%s", code, &out, &errs)
 			}
-			if text := out.String(); !strings.Contains(text, "not held any more by") || !strings.Contains(text, strings.TrimSuffix(one, ":1")) {
+			if text := out.String(); !strings.Contains(text, "no longer held by") || !strings.Contains(text, strings.TrimSuffix(one, ":1")) {
 				t.Errorf("it printed %q", text)
 			}
 			if n, _ := server.Do(t, "HLEN", name).AsInt64(); n == 0 {

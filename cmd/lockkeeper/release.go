@@ -99,13 +99,13 @@ func release(args []string, env environment) int {
 		case o.json:
 			err = o.print(released{was, before})
 		case was && before.Owners[0].Mode == "read":
-			_, err = fmt.Fprintf(o.stdout, "%s is not read any more by %s\n", shown(before.Name), from)
+			_, err = fmt.Fprintf(o.stdout, "%s is no longer read by %s\n", shown(before.Name), from)
 		case was:
 			_, err = fmt.Fprintf(o.stdout, "%s is released from %s; a waiter may have it now\n", shown(before.Name), from)
 		case before.Held && len(named.Owners) == 0:
 			_, err = fmt.Fprintf(o.stdout, "%s is held by %s, and not by %s; nothing was released\n", shown(before.Name), holder(before), from)
 		case before.Held:
-			_, err = fmt.Fprintf(o.stdout, "%s is not held any more by %s; nothing was released\n", shown(before.Name), from)
+			_, err = fmt.Fprintf(o.stdout, "%s is no longer held by %s; nothing was released\n", shown(before.Name), from)
 		default:
 			_, err = fmt.Fprintf(o.stdout, "%s was free\n", shown(before.Name))
 		}

@@ -56,7 +56,7 @@ func (d *desk) Receive(ctx actor.Context) {
 		d.leads = false
 		d.campaign(ctx)
 	case *messages.NotAcquired:
-		log.Print(d.name, " does not stand for election any more: ", m.Detail)
+		log.Print(d.name, " is no longer a candidate: ", m.Detail)
 	case *lockkeeper.Changed:
 		d.leader = addressOf(m.Note) // nil while Redis is unavailable
 		d.serveKept(ctx)
