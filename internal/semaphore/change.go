@@ -72,6 +72,7 @@ func (p *Pool) leaveChange(reason machine.Reason, why string) {
 	p.refuseChange(c.change.Ref, reason, detail+why)
 	p.op.change.Ref, p.op.change.until = nil, 0
 	if c.kind != Drain || !c.InFlight && !c.Unsure {
+		p.mayArrive = p.mayArrive || c.InFlight
 		p.end()
 	}
 }
