@@ -76,6 +76,39 @@ func BenchmarkWaitQueue(b *testing.B) {
 	}
 }
 
+// BenchmarkFairQueue measures the same for a fair lock. A transfer is two scripts: the holder releases the lock and waits
+// again, and the next waiter takes it.
+func BenchmarkFairQueue(b *testing.B) {
+	server := redistest.Start(b)
+	for _, n := range []int{1, 32, 1000} {
+		sync := func(b *testing.B, q *queueBench, command string, i int, more, want string) {
+			q.run(b, command, scripts.SyncQueue, fmt.Sprintf("client=%s listed=%[1]s:1 %s", waiter(i), more), want)
+		}
+		fill := func(b *testing.B) *queueBench {
+			q := newLock(b, server)
+			for i := range n + 1 {
+				sync(b, q, "EVAL", i, "", "[")
+			}
+			q.measure(b)
+			return q
+		}
+		b.Run(fmt.Sprint("transfer-", n), func(b *testing.B) {
+			q := fill(b)
+			for i := range b.N {
+				holder, next := i%(n+1), (i+1)%(n+1)
+				sync(b, q, "EVALSHA", holder, "releases="+waiter(holder)+":1", "[0 ")
+				sync(b, q, "EVALSHA", next, "", "[1 ")
+			}
+		})
+		b.Run(fmt.Sprint("refused-", n), func(b *testing.B) {
+			q := fill(b)
+			for range b.N {
+				sync(b, q, "EVALSHA", n, "", "[0 ")
+			}
+		})
+	}
+}
+
 // queueBench is a lock with a wait queue.
 type queueBench struct {
 	rueidis.Client
@@ -85,15 +118,23 @@ type queueBench struct {
 
 var locksOfBenches atomic.Int64
 
-// fill takes a lock, and lets n clients wait for it. The measuring begins then.
-func fill(b *testing.B, server *redistest.Server, n int) *queueBench {
+// newLock returns a lock that was not used before, and a connection for it.
+func newLock(b *testing.B, server *redistest.Server) *queueBench {
 	b.Helper()
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true, ForceSingleClient: true})
 	if err != nil {
 		b.Fatal(err)
 	}
-	q := &queueBench{Client: client, lock: fmt.Sprint("lock", locksOfBenches.Add(1))}
-	listener, giveBack := client.Dedicate()
+	b.Cleanup(client.Close)
+	return &queueBench{Client: client, lock: fmt.Sprint("lock", locksOfBenches.Add(1))}
+}
+
+// fill takes a lock, and lets n clients wait for it. The measuring begins then.
+func fill(b *testing.B, server *redistest.Server, n int) *queueBench {
+	b.Helper()
+	q := newLock(b, server)
+	listener, giveBack := q.Dedicate()
+	b.Cleanup(giveBack)
 	for i := range n + 1 {
 		if err := listener.Do(context.Background(), listener.B().Subscribe().Channel("lockkeeper_turn:"+waiter(i)).Build()).Error(); err != nil {
 			b.Fatal(err)
@@ -103,27 +144,31 @@ func fill(b *testing.B, server *redistest.Server, n int) *queueBench {
 	for i := range n {
 		q.run(b, "EVAL", scripts.Acquire, fmt.Sprintf("owner=%s:1 entry=3600000:1.1+listens", waiter(i)), "[")
 	}
+	q.measure(b)
+	return q
+}
+
+// measure loads all scripts, and begins to measure those that EVALSHA runs.
+func (q *queueBench) measure(b *testing.B) {
+	b.Helper()
 	for _, s := range slices.AppendSeq(slices.Clone(scripts.All), maps.Values(full)) {
-		if err := client.Do(context.Background(), client.B().ScriptLoad().Script(s.Source).Build()).Error(); err != nil {
+		if err := q.Do(context.Background(), q.B().ScriptLoad().Script(s.Source).Build()).Error(); err != nil {
 			b.Fatal(err)
 		}
 	}
-	if err := client.Do(context.Background(), client.B().ConfigResetstat().Build()).Error(); err != nil {
+	if err := q.Do(context.Background(), q.B().ConfigResetstat().Build()).Error(); err != nil {
 		b.Fatal(err)
 	}
 	b.ResetTimer()
 	b.Cleanup(func() {
-		stats, err := client.Do(context.Background(), client.B().Info().Section("commandstats").Build()).ToString()
+		stats, err := q.Do(context.Background(), q.B().Info().Section("commandstats").Build()).ToString()
 		if _, rest, ok := strings.Cut(stats, "cmdstat_evalsha:"); ok && err == nil {
 			_, rest, _ = strings.Cut(rest, "usec_per_call=")
 			number, _, _ := strings.Cut(rest, ",")
 			micros, _ := strconv.ParseFloat(number, 64)
 			b.ReportMetric(micros, "redis-µs/script")
 		}
-		giveBack()
-		client.Close()
 	})
-	return q
 }
 
 func (q *queueBench) run(b *testing.B, command string, s *scripts.Script, args, want string) {
