@@ -23,7 +23,7 @@ func (s *sequence) client() redismodel.Client { return redismodel.Client(s.choic
 
 func (s *sequence) term() uint64 { return 1 + s.choices.Uint64N(terms) }
 
-// anOwner returns a random owner: often a holder, since other owners are mostly refused.
+// anOwner returns a random owner: often a holder, since other owners are usually refused.
 func (s *sequence) anOwner() redismodel.Owner {
 	holders := s.model.Part(s.choices.IntN(len(s.setup.Kinds))).Holders
 	if len(holders) > 0 && s.chance(60) {

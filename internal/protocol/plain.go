@@ -10,7 +10,7 @@ import (
 )
 
 // plain is Redisson's RLock: a hash with one field, owner -> hold count. An acquire
-// that draws tokens makes it Redisson's RFencedLock, which has a counter beside the hash.
+// that draws tokens makes it Redisson's RFencedLock, which also has a counter.
 type plain struct{}
 
 func init() {

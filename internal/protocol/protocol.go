@@ -57,7 +57,7 @@ type format interface {
 	renewal() (script *scripts.Script, extra []string)
 	// member returns what the scripts about several locks need of a member besides its own key: a key that is an
 	// argument, and two that are in KEYS.
-	member(l *Lock) (beside string, keys [2]string)
+	member(l *Lock) (argKey string, keys [2]string)
 }
 
 // formats has, for each form, the function that makes the format of a lock. The files of the formats add them.

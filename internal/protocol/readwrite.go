@@ -11,7 +11,7 @@ import (
 )
 
 // readWrite is Redisson's RReadWriteLock: a hash with a mode and a field for each
-// holder, and beside it a key for the lease of each read hold.
+// holder, and with it a key for the lease of each read hold.
 type readWrite struct {
 	// holds is the beginning of the keys of those leases.
 	holds string

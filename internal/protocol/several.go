@@ -33,17 +33,17 @@ func (m Member) Command(c lock.Command) lock.Command {
 
 func (m Member) isShared() bool { return m.Mode == machine.Shared && m.Form.Member.Shared != "" }
 
-// form returns the word for the member's form in scripts about several locks, and its keys; see format.
-func (m Member) form() (word, beside string, keys [2]string) {
-	beside, keys = m.format.member(m.Lock)
+// form returns the word for the member's form in scripts about several locks, and its keys; see format.member.
+func (m Member) form() (word, argKey string, keys [2]string) {
+	argKey, keys = m.format.member(m.Lock)
 	switch words := &m.Form.Member; {
 	case m.Fenced:
 		keys[0] = m.Tokens
-		return words.Fenced, beside, keys
+		return words.Fenced, argKey, keys
 	case m.isShared():
-		return words.Shared, beside, keys
+		return words.Shared, argKey, keys
 	default:
-		return words.Word, beside, keys
+		return words.Word, argKey, keys
 	}
 }
 
@@ -57,9 +57,9 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisclie
 		Args: []string{first.Owner(c.Term), ms(c.Lease), tokens(c), first.waitQueueSettings(), entry(&whole), digit(c.Notified)},
 	}
 	for _, m := range members {
-		word, beside, keys := m.form()
+		word, argKey, keys := m.form()
 		call.Keys = append(call.Keys, m.Key(), keys[0], keys[1])
-		call.Args = append(call.Args, word, beside, m.waitQueue)
+		call.Args = append(call.Args, word, argKey, m.waitQueue)
 	}
 	return call
 }
@@ -75,9 +75,9 @@ func YieldAll(members []Member, c *lock.Command, deadline time.Time) redisclient
 		Args: []string{first.Owner(c.Term), first.waitQueueSettings(), entry(&whole)},
 	}
 	for _, m := range members {
-		word, beside, _ := m.form()
+		word, argKey, _ := m.form()
 		call.Keys = append(call.Keys, m.Key())
-		call.Args = append(call.Args, word, beside, m.waitQueue, m.Channel)
+		call.Args = append(call.Args, word, argKey, m.waitQueue, m.Channel)
 	}
 	return call
 }

@@ -18,10 +18,10 @@ import (
 // inAnotherFormat runs a subtest for each two of the kinds, of which the second writes another hash.
 func inAnotherFormat(t *testing.T, words []string, test func(t *testing.T, held, as string)) {
 	t.Helper()
-	format := func(word string) messages.Kind { return kinds.Of(kinds.Forms[word].Kind).StoredAs }
+	storedAs := func(word string) messages.Kind { return kinds.Of(kinds.Forms[word].Kind).StoredAs }
 	for _, held := range words {
 		for _, as := range words {
-			if format(held) != format(as) {
+			if storedAs(held) != storedAs(as) {
 				t.Run(held+", then "+as, func(t *testing.T) {
 					t.Parallel()
 					test(t, held, as)

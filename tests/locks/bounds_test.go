@@ -88,7 +88,7 @@ func boundedCalls(t *testing.T, lock func() *lockkeeper.Lock) []bounded {
 // While Redis does not answer, every call returns an error when its context ends, when its wait ends, or after a
 // documented time: right after Redis has stopped, and when connections have broken.
 func TestCalls_AreBoundedWithoutRedis(t *testing.T) {
-	for _, kind := range append(locktest.Words(locktest.OnePerFormat), "multi") {
+	for _, kind := range append(locktest.Words(locktest.StoredAsItself), "multi") {
 		for when, broken := range map[string]bool{"just stopped": false, "connections broken": true} {
 			t.Run(kind+", "+when, func(t *testing.T) {
 				t.Parallel()

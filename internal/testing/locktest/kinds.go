@@ -53,8 +53,8 @@ func Words(all ...Fits) (words []string) {
 // Exclusive fits kinds that have one holder at a time.
 func Exclusive(form kinds.Form, _ *kinds.Row) bool { return form.Mode == messages.Mode_MODE_EXCLUSIVE }
 
-// OnePerFormat fits one exclusive kind of each format in Redis.
-func OnePerFormat(form kinds.Form, row *kinds.Row) bool {
+// StoredAsItself fits the exclusive kinds that Redis has as themselves. A fenced lock is stored as a plain lock.
+func StoredAsItself(form kinds.Form, row *kinds.Row) bool {
 	return Exclusive(form, row) && row.StoredAs == form.Kind
 }
 
