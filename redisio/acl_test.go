@@ -117,7 +117,7 @@ func TestACL_IsComplete(t *testing.T) {
 	if checked < 10 {
 		t.Errorf("only %d functions of package keyspace are used", checked)
 	}
-	anyCall := regexp.MustCompile(`(?:redis\.p?call|beside\)?)\((.{6})`)
+	anyCall := regexp.MustCompile(`(?:redis\.p?call|call_if_here\)?)\((.{6})`)
 	for _, s := range scripts.All {
 		isOfGrains := strings.HasPrefix(s.Name, "grains_") // TestDirectory_NeedsTheRightsOfPlainLocks of package grains
 		if !isOfGrains && !slices.Contains(all.scripts, s) {

@@ -29,11 +29,11 @@ local command, channel, reserved_key, reserve = unpack(ARGV, 1, 4)
 
 -- Returns the client for which permits are reserved, or nil.
 local function reserver_of()
-  local reserver, own = beside('GETRANGE', reserved_key, 0, 999), string.match(reserved_key, '^.*:')
-  if not reserver or reserver == '' and beside('EXISTS', reserved_key) ~= 1 then
+  local reserver, own = call_if_here('GETRANGE', reserved_key, 0, 999), string.match(reserved_key, '^.*:')
+  if not reserver or reserver == '' and call_if_here('EXISTS', reserved_key) ~= 1 then
     return nil
   end
-  if string.sub(reserver, 1, #own) ~= own or beside('PTTL', reserved_key) < 0 then
+  if string.sub(reserver, 1, #own) ~= own or call_if_here('PTTL', reserved_key) < 0 then
     error('WRONGTYPE ' .. string.gsub(reserved_key, '%c', '?') ..
       ' has something other than the client for which permits are reserved; delete it', 0)
   end

@@ -19,19 +19,19 @@ local queue, timeouts, channel = ARGV[1], ARGV[2], ARGV[3]
 check_lock(hash)
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local reachable = beside('EXISTS', queue, timeouts) -- without both, no waiter counts as dead
-local first = beside('LINDEX', queue, 0)
+local reachable = call_if_here('EXISTS', queue, timeouts) -- without both, no waiter counts as dead
+local first = call_if_here('LINDEX', queue, 0)
 local evicted = 0
-check_some(beside, 'LRANGE', queue, MAX_SEEN)
-check_some(beside, 'ZRANGE', timeouts, MAX_SEEN)
+check_some(call_if_here, 'LRANGE', queue, MAX_SEEN)
+check_some(call_if_here, 'ZRANGE', timeouts, MAX_SEEN)
 while reachable and first and is_owner(first) and evicted < MAX_ENTRIES do
-  local score = beside('ZSCORE', timeouts, first)
+  local score = call_if_here('ZSCORE', timeouts, first)
   if score and tonumber(score) > now then
     break
   end
-  beside('LPOP', queue)
-  beside('ZREM', timeouts, first)
-  first, evicted = beside('LINDEX', queue, 0), evicted + 1
+  call_if_here('LPOP', queue)
+  call_if_here('ZREM', timeouts, first)
+  first, evicted = call_if_here('LINDEX', queue, 0), evicted + 1
 end
 local held = end_named(hash, 4)
 if held or evicted > 0 then

@@ -11,10 +11,10 @@
 
 local hash, queue = KEYS[1], ARGV[1]
 local left = redis.call('PTTL', hash)
-local waiting = beside('LLEN', queue) or 0
+local waiting = call_if_here('LLEN', queue) or 0
 -- The first entry is checked before the others, which may be large.
 for _, max in ipairs(waiting > 0 and {1, MAX_SEEN} or {}) do
-  check_entries(beside('LRANGE', queue, 0, max - 1) or {})
+  check_entries(call_if_here('LRANGE', queue, 0, max - 1) or {})
 end
 if left == -2 then
   return {left, waiting, '', ''}

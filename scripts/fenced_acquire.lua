@@ -46,13 +46,13 @@ end
 -- The counter comes first: if it is refused, the lock stays as it is.
 local status, token = queue_was_empty and GRANTED or OTHERS_WAIT, 0
 if wanted == '0' then
-  local ends = beside('PTTL', counter)
+  local ends = call_if_here('PTTL', counter)
   if ends and ends >= 0 and try_draw(counter, 0, 0) then
     redis.call('PERSIST', counter) -- Redisson's MultiLock puts a TTL on it
   end
 else
-  local ends = beside('PTTL', counter)
-  if not ends or ends == -2 and not beside('EXISTS', hash, counter) then
+  local ends = call_if_here('PTTL', counter)
+  if not ends or ends == -2 and not call_if_here('EXISTS', hash, counter) then
     status = TOKENS_LEFT -- a counter started here would issue the same tokens again
   else
     token = draw_tokens(counter, string.match(wanted, '^(%d+)%+?(%d*)$'))

@@ -1,5 +1,5 @@
 -- Makes a member of a cluster responsible for a grain, unless the member of the expected entry still has its lease. The
--- entry of a grain, and the mark of a member beside it, is "<member>#<token>"; see grains/store.go.
+-- entry of a grain, and the mark of a member in the same hash, is "<member>#<token>"; see grains/store.go.
 --
 -- KEYS[1]  the entries of the cluster, a hash: grain or member -> entry or mark
 -- KEYS[2]  the counter of tokens

@@ -1,6 +1,6 @@
 -- Counts a latch down for several requests of a process. A count-down with an id counts once.
 --
--- The ids are in a set beside the latch until it opens. Redisson does not know the set: it may open the
+-- The ids are in a set of their own until the latch opens. Redisson does not know the set: it may open the
 -- latch and close it again, and then the ids belong to an earlier latch. So a latch that has been counted
 -- down by id has a TTL, of a century: counting down keeps the TTL, and a latch that is closed again has none.
 --

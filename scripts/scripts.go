@@ -4,7 +4,7 @@
 // late as it can, since the definitions in it cost time in Redis. Names in capitals that no file defines are from this
 // one. docs/glossary.md defines the terms.
 //
-// The scripts leave the same state in Redis as Redisson's: the same key, field, channel and payload. Beside Redisson's
+// The scripts leave the same state in Redis as Redisson's: the same key, field, channel and payload. Besides Redisson's
 // keys they have their own, which begin with lockkeeper_ after any prefix. They set the hold count instead of adding to
 // it, so that each is safe to send again.
 package scripts

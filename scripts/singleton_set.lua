@@ -16,7 +16,7 @@
 --- include common/whereabouts.lua
 
 local whereabouts, field, token, text, max, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5]
-local last = tonumber(beside('GETRANGE', ARGV[6], 0, 20) or '') or math.huge -- unknown: the counter is missing
+local last = tonumber(call_if_here('GETRANGE', ARGV[6], 0, 20) or '') or math.huge -- unknown: the counter is missing
 if token > last then
   return 0
 end

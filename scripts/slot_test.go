@@ -121,7 +121,7 @@ var slotCalls = []slotCall{
 	},
 }
 
-// While a cluster moves the slot of a lock, the hash may still be here and the keys beside it elsewhere:
+// While a cluster moves the slot of a lock, the hash may still be here and the other keys elsewhere:
 // those stay unchanged. A hash that was just deleted cannot be created here again, so the lock is not
 // transferred when a hold ends, no client gets an entry in a wait queue that is elsewhere, and a writer that
 // reads re-enters the hold that it has.

@@ -157,7 +157,7 @@ return table.concat(lines, '\n')`
 // state reads a lock. Timeouts in its queue are in ms; the TTLs of the queue are left out unless wanted.
 func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) string {
 	t.Helper()
-	var hash, leases, waiting, beside string
+	var hash, leases, waiting, others string
 	var order, wantOrder []string
 	var queue []string
 	var ttls []int // of the queue
@@ -211,9 +211,9 @@ func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) st
 		case key == what("WAITQUEUE"):
 			waiting = ", waitqueue " + state
 		case key == what("WAITORDER"):
-			beside += "waitorder " + state
+			others += "waitorder " + state
 		case key == what("TOKENS"):
-			beside += state
+			others += state
 		case key == what("QUEUE") && kind == "list":
 			queue, ttls = value, append(ttls, number(t, ttl))
 		case key == what("TIMEOUTS") && kind == "zset":
@@ -222,14 +222,14 @@ func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) st
 			}
 			ttls = append(ttls, number(t, ttl))
 		case key == what("QUEUE"):
-			beside += "queue " + state
+			others += "queue " + state
 		case key == what("TIMEOUTS"):
-			beside += "timeouts " + state
+			others += "timeouts " + state
 		case key != what("RECORD"):
-			beside += key + " is " + kind + " " + state
+			others += key + " is " + kind + " " + state
 		}
 	}
-	if slices.Sort(order); !slices.Equal(order, wantOrder) && !strings.Contains(beside, "waitorder") {
+	if slices.Sort(order); !slices.Equal(order, wantOrder) && !strings.Contains(others, "waitorder") {
 		waiting += fmt.Sprintf(" in the order %s instead of %s", order, wantOrder)
 	}
 	for i, owner := range queue {
@@ -245,10 +245,10 @@ func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) st
 			queue = append(queue, fmt.Sprint("~", most))
 		}
 	}
-	if beside += strings.Join(queue, " "); beside != "" {
-		beside = " /" + beside
+	if others += strings.Join(queue, " "); others != "" {
+		others = " /" + others
 	}
-	return strings.TrimSpace(strings.TrimPrefix(hash+leases+waiting, ", ") + beside)
+	return strings.TrimSpace(strings.TrimPrefix(hash+leases+waiting, ", ") + others)
 }
 
 // agree reports whether two states, or replies, are the same, apart from the time that has passed: TTLs of

@@ -48,7 +48,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local known -- how many of the two keys there are; nil: they are out of reach, or not ours
 local waiters, scores, ours, problem = {}, {}, true, nil -- scores are when the owners count as dead
 ours, problem = pcall(function()
-  local there = beside('EXISTS', queue, timeouts)
+  local there = call_if_here('EXISTS', queue, timeouts)
   if there and there > 0 then
     waiters, scores = read_queue(queue, timeouts, now)
   end
@@ -63,7 +63,7 @@ local freed = ''
 if releasing ~= '' then
   freed = tostring(redis.call('HDEL', hash, releasing))
 end
-local holders = beside('HRANDFIELD', hash, 2) -- nil: out of reach
+local holders = call_if_here('HRANDFIELD', hash, 2) -- nil: out of reach
 local holder = holders and (holders[1] or false)
 if freed == '1' and holder then
   keep_foreign(hash)
@@ -151,7 +151,7 @@ for _, owner in ipairs(waiters) do
   end
   if goes then
     gap = gap + waiter_timeout
-    beside('LREM', queue, 0, owner)
+    call_if_here('LREM', queue, 0, owner)
   else
     if gap > 0 and score and not listed then
       local closed = math.min(gap, math.max(score - last - waiter_timeout, 0))
@@ -190,9 +190,9 @@ local function keep(key, new)
   local ends = string.format('%.0f', math.min(last - now, MAX_WAIT) + extra)
   if type(redis.pcall('PEXPIRE', key, ends)) == 'table' then
     if new then
-      beside('DEL', key)
+      call_if_here('DEL', key)
     end
-    beside('PEXPIRE', key, ends)
+    call_if_here('PEXPIRE', key, ends)
   end
 end
 
@@ -204,19 +204,19 @@ for owner, score in pairs(timeout) do
 end
 if known then
   for i = 1, #moved, 1000 do -- Lua's stack takes some thousands at most
-    beside('ZADD', timeouts, unpack(moved, i, math.min(i + 999, #moved)))
+    call_if_here('ZADD', timeouts, unpack(moved, i, math.min(i + 999, #moved)))
   end
   -- Also the timeouts of owners that are not in the queue: Redisson has none.
   for owner in pairs(scores) do
     if not timeout[owner] then
-      beside('ZREM', timeouts, owner)
+      call_if_here('ZREM', timeouts, owner)
     end
   end
 end
 if known and #stay > 0 then
   keep(timeouts, not timed)
   for i = 1, #joined, 1000 do
-    beside('RPUSH', queue, unpack(joined, i, math.min(i + 999, #joined)))
+    call_if_here('RPUSH', queue, unpack(joined, i, math.min(i + 999, #joined)))
   end
   keep(queue, #waiters == 0)
 end

@@ -187,11 +187,11 @@ func (r row) call(t *testing.T) (locks, keys, args []string) {
 		if form == "" {
 			form = "NAME NAME NAME"
 		}
-		beside, channel := "HOLDS", "RWCHANNEL"
+		argKey, channel := "HOLDS", "RWCHANNEL"
 		if kind == "plain" || kind == "fenced" {
-			beside, channel = "TOKENS", "CHANNEL"
+			argKey, channel = "TOKENS", "CHANNEL"
 		}
-		locks, args = append(locks, lock), append(args, kind, names(lock).Replace(beside), names(lock).Replace("WAITQUEUE"))
+		locks, args = append(locks, lock), append(args, kind, names(lock).Replace(argKey), names(lock).Replace("WAITQUEUE"))
 		if r.script == scripts.YieldAll {
 			keys, args = append(keys, lock), append(args, names(lock).Replace(channel))
 		} else {

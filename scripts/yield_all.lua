@@ -26,7 +26,7 @@ local held_all, queues = true, {}
 local sizes = {} -- of all wait queues, before the first write: one may be another application's key
 for i in ipairs(KEYS) do
   sizes[i] = size_of(ARGV[2 + 4 * i])
-  beside('ZCARD', order_of(ARGV[2 + 4 * i]))
+  call_if_here('ZCARD', order_of(ARGV[2 + 4 * i]))
 end
 for i, hash in ipairs(KEYS) do
   local kind, prefix, key, channel = ARGV[4 * i], ARGV[1 + 4 * i], ARGV[2 + 4 * i], ARGV[3 + 4 * i]

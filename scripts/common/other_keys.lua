@@ -1,11 +1,12 @@
--- Common part of the scripts that use keys beside the lock's hash.
+-- Common part of the scripts that use other keys than those in KEYS.
 --
--- A key beside the hash may not exist, so it is not in KEYS: while a cluster moves a slot,
--- Redis sends a script to the server that has its key, and refuses a script with several KEYS
--- that are not all there (TRYAGAIN). The other keys may then be on the other server.
+-- A key that may not exist is not in KEYS: while a cluster moves a slot, Redis sends a script to the server that has
+-- its KEYS, and refuses a script with several KEYS that are not all there (TRYAGAIN). The other keys of the lock may
+-- then be on the other server.
 
--- Returns an error from the first word of Redis on. Redis before 7 puts the line, and "-", before some errors. An
--- error may quote a key, which may be any text, so only its beginning says what it is.
+-- Returns the text of an error from Redis's first word on, such as "WRONGTYPE". Redis before 7 puts the line of the
+-- script, and "-", before some errors. An error may quote a key, which may be any text, so only the beginning of the text
+-- says which error it is.
 local function words_of(problem)
   local text = type(problem) == 'table' and problem.err or tostring(problem)
   text = string.gsub(text, '^@?user_script: ?%d+: ', '')
@@ -18,14 +19,14 @@ local function is_elsewhere(problem)
   local words = words_of(problem)
   return string.find(words, '^Script attempted to access a non local key') or
     string.find(words, '^Lua script attempted to access a non local key') or
-    string.find(words, "^Unable to execute command '[^' ]*' in script because undeclared keys were accessed during rehashing of the slot")
+    string.find(words, "^Unable to execute command '[^' ]*' in script because undeclared keys " ..
+      "were accessed during rehashing of the slot")
 end
 
--- Runs a command on a key beside the hash. Returns nil if the key is not here, but may be on
--- the other server. The new server reports no error for a single missing key; EXISTS of two
--- keys reports one, on both servers, unless both keys are there: that error has another text
--- from Redis 7.4 and Valkey 8 on.
-local function beside(...)
+-- Runs a command on a key that is not in KEYS. Returns nil if the key is not here, but may be on the other server. The
+-- server to which the slot moves reports no error for a single missing key. EXISTS of two keys reports one, on both
+-- servers, unless both keys are there; its text is another one from Redis 7.4 and Valkey 8 on.
+local function call_if_here(...)
   local reply = redis.pcall(...)
   if type(reply) == 'table' and reply.err then
     if is_elsewhere(reply) then

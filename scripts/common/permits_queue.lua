@@ -22,12 +22,12 @@ local AT_ONCE = 8
 -- an entry has gone, so that the entries behind it have moved up.
 local function open_queue(semaphore, key, settings, client)
   local order = order_of(key)
-  local members, one_server = beside('ZCARD', order), has_one_server(settings)
-  if not members or members > 0 and not one_server and not beside('EXISTS', key, order) then
+  local members, one_server = call_if_here('ZCARD', order), has_one_server(settings)
+  if not members or members > 0 and not one_server and not call_if_here('EXISTS', key, order) then
     return nil -- while a slot is moved, one of the two may be on the other server
   end
-  local size = members > 0 and beside('ZCOUNT', order, 0, '+inf') or 0
-  local mine = members > 0 and beside('HGET', key, client)
+  local size = members > 0 and call_if_here('ZCOUNT', order, 0, '+inf') or 0
+  local mine = members > 0 and call_if_here('HGET', key, client)
   return {
     semaphore = semaphore, key = key, order = order, client = client,
     one_server = one_server, sees_subscribers = SHARDED or one_server,
@@ -45,8 +45,8 @@ end
 
 -- Removes the entry of a client.
 local function remove(queue, client)
-  beside('HDEL', queue.key, client)
-  beside('ZREM', queue.order, client, '-' .. client)
+  call_if_here('HDEL', queue.key, client)
+  call_if_here('ZREM', queue.order, client, '-' .. client)
 end
 
 -- Reports whether the client of an entry is this one, or may still hear that its turn has come.
@@ -60,8 +60,8 @@ end
 local function visit_entries(queue, visit)
   local visited = 0
   repeat
-    local names = beside('ZRANGE', queue.order, 0, '+inf', 'BYSCORE', 'LIMIT', visited, AT_ONCE) or {}
-    local texts = names[1] and beside('HMGET', queue.key, unpack(names)) or {}
+    local names = call_if_here('ZRANGE', queue.order, 0, '+inf', 'BYSCORE', 'LIMIT', visited, AT_ONCE) or {}
+    local texts = names[1] and call_if_here('HMGET', queue.key, unpack(names)) or {}
     for i, name in ipairs(names) do
       local entry = texts[i] and parse_entry(name, texts[i], time_of(queue))
       if not entry or not is_reachable(queue, entry) then
@@ -127,16 +127,16 @@ local function enter(queue, wanted)
   local old = queue.own == 1 and parse_entry(queue.client, queue.mine, now)
   local text = string.format('%s %.0f ', old and old.arrived or string.format('%.0f', now), now) .. wanted
   local entry = parse_entry(queue.client, text, now)
-  if not entry or not queue.one_server and queue.size == 0 and not beside('EXISTS', queue.semaphore, queue.key, queue.order) then
+  if not entry or not queue.one_server and queue.size == 0 and not call_if_here('EXISTS', queue.semaphore, queue.key, queue.order) then
     return
   end
   -- Removes the entries that have expired: visit_entries finds only the ones that listen.
-  for _, member in ipairs(beside('ZRANGE', queue.order, -now, '(0', 'BYSCORE', 'LIMIT', 0, 1000) or {}) do
+  for _, member in ipairs(call_if_here('ZRANGE', queue.order, -now, '(0', 'BYSCORE', 'LIMIT', 0, 1000) or {}) do
     remove(queue, string.sub(member, 2))
     queue.dropped = true
   end
   local ok, problem = pcall(function()
-    local ttl = math.max(entry.ttl, queue.size > 0 and beside('PTTL', queue.key) or 0)
+    local ttl = math.max(entry.ttl, queue.size > 0 and call_if_here('PTTL', queue.key) or 0)
     take(queue.key, ttl, queue.client, text)
     put_in_order(queue.order, entry)
     redis.call('PEXPIRE', queue.order, ttl)

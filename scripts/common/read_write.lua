@@ -1,8 +1,7 @@
 -- Common part of the scripts of the read/write lock.
 --
--- The lock is a hash: "mode" -> "read" or "write", owner -> its read holds, owner:write ->
--- its write holds. Each read hold has a key beside the hash that lives as long as its
--- lease.
+-- The lock is a hash: "mode" -> "read" or "write", owner -> its read holds, owner:write -> its write holds. Each read
+-- hold also has a key of its own, which lives as long as its lease.
 
 --- include common/take.lua
 --- include common/other_keys.lua
@@ -30,8 +29,8 @@ end
 -- as dead; the others carry no further information, and are omitted if they cannot be written here.
 local function lease_read(prefix, owner, i, before, lease)
   local key = lease_key(prefix, owner, i)
-  if i > before or beside('PEXPIRE', key, lease) ~= 1 then
-    (i == 1 and redis.call or beside)('SET', key, '1', 'PX', lease)
+  if i > before or call_if_here('PEXPIRE', key, lease) ~= 1 then
+    (i == 1 and redis.call or call_if_here)('SET', key, '1', 'PX', lease)
   end
 end
 
@@ -68,7 +67,7 @@ local function hold(hash, owner, writes, reads, lease, prefix, free, before)
     redis.call('HDEL', hash, gone)
   end
   for i = reads + 1, before do
-    beside('DEL', lease_key(prefix, owner, i))
+    call_if_here('DEL', lease_key(prefix, owner, i))
   end
   if left > lease and redis.call('HLEN', hash) == 1 + math.min(writes, 1) + math.min(reads, 1) then
     redis.call('PEXPIRE', hash, lease) -- no other owner holds it for longer
@@ -78,7 +77,7 @@ end
 -- Ends the leases of an owner's read holds.
 local function end_leases(owner, prefix, reads)
   for i = 1, holds_of(reads) do
-    beside('DEL', lease_key(prefix, owner, i))
+    call_if_here('DEL', lease_key(prefix, owner, i))
   end
 end
 
@@ -105,8 +104,8 @@ local function look_at(hash, prefix, fields)
     end
     for n = 1, math.min(holds, MAX_HOLDS) do
       local key = lease_key(prefix, field, n)
-      local left = beside('PTTL', key)
-      if not left or left == -2 and not beside('EXISTS', hash, key) then
+      local left = call_if_here('PTTL', key)
+      if not left or left == -2 and not call_if_here('EXISTS', hash, key) then
         return foreign
       end
       lasts = math.max(lasts, left)

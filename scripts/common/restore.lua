@@ -18,13 +18,13 @@ end
 -- Returns the memory, the time and the number of permits of a waiting restore; nil if none waits. Fails if the key has
 -- another value.
 local function restore_of(key, now)
-  local text = beside('GETRANGE', key, 0, MAX_RESTORE)
-  if not text or text == '' and beside('EXISTS', key) ~= 1 then
+  local text = call_if_here('GETRANGE', key, 0, MAX_RESTORE)
+  if not text or text == '' and call_if_here('EXISTS', key) ~= 1 then
     return nil
   end
   local memory, at, taken = string.match(text, '^(%w+:%w+:)(%d+):(%-?%d+)$')
   at, taken = at and exactly(at), taken and exactly(taken)
-  local rest, ends = at and at - now, beside('PTTL', key)
+  local rest, ends = at and at - now, call_if_here('PTTL', key)
   if not (at and taken) or ends < 0 or rest > ends or rest < -now / 2 then -- no such time is before 1990
     error('WRONGTYPE ' .. string.gsub(key, '%c', '?') .. ' has something other than when the number of permits is set again; delete it', 0)
   end

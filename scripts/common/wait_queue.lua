@@ -12,9 +12,9 @@
 -- get the lock, since another one holds it; entry is what it adds. If it adds none, and nothing is to be removed, 0 is
 -- returned.
 local function size_of(key, own, entry)
-  local n = beside('HLEN', key)
+  local n = call_if_here('HLEN', key)
   if n and n > 0 and own and entry == '' then
-    local values = beside('HMGET', key, string.match(own, '^[^:]*'), 'open')
+    local values = call_if_here('HMGET', key, string.match(own, '^[^:]*'), 'open')
     return values and (values[1] or values[2]) and n or values and 0
   end
   return n
@@ -82,9 +82,9 @@ local function wait_queue(size, key, settings, lock, owner)
       entry, i = queue.from(i + 1)
     end
     local number, foreign = queue.number, 0
-    local length = number > 0 and beside('ZCOUNT', queue.order, 0, '+inf') or 0
+    local length = number > 0 and call_if_here('ZCOUNT', queue.order, 0, '+inf') or 0
     if length < number then
-      foreign = beside('ZCOUNT', queue.order, '-inf', -HALF) or 0
+      foreign = call_if_here('ZCOUNT', queue.order, '-inf', -HALF) or 0
     end
     if mine and not mine.gone and not mine.is_new then
       if is_ordered(mine) then
@@ -109,7 +109,7 @@ local function wait_queue(size, key, settings, lock, owner)
       queue.open = now + queue.open_time * 1000
       queue.set('open', string.format('%.0f', queue.open))
       if queue.turns > 0 then
-        beside('HDEL', queue.key, 'turns')
+        call_if_here('HDEL', queue.key, 'turns')
       end
       return false, true
     elseif length > 0 and foreign > 0 then

@@ -67,7 +67,7 @@ local function add_claims(queue)
         return false, math.ceil((queue.open - now) / 1000)
       end
       queue.open = nil
-      beside('HDEL', queue.key, 'open')
+      call_if_here('HDEL', queue.key, 'open')
     end
     local first = queue.reserving()
     if first and tonumber(first.reserved) > 0 and now >= queue.reserved_until(first) then
@@ -102,7 +102,7 @@ local function add_claims(queue)
     end
     if queue.open and not rest and not (free and may) then
       queue.open = nil -- a foreign client has had the lock
-      beside('HDEL', queue.key, 'open')
+      call_if_here('HDEL', queue.key, 'open')
     end
     if may then
       queue.leave()

@@ -8,7 +8,7 @@
 --   wait_queue_claim.lua     a client asks for the lock, and gets an entry if it is refused
 --   wait_queue.lua           a client leaves, or releases the lock; wait_queue() opens a queue
 --
--- The wait queue is a hash and a sorted set beside the lock's hash, which Redisson does not know. The hash has all that
+-- The wait queue is a hash and a sorted set alongside the lock's hash, which Redisson does not know. The hash has all that
 -- is known of the entries:
 --
 --   client uuid -> "<arrived> <seen> <ttl> <term> <seq> <mode> <tokens> <listens>[ <reserved>]"

@@ -28,10 +28,10 @@ local function add_order(queue)
 
   -- Reads an entry. One that is garbage, or from before the clock was set back, is removed.
   local function read(name)
-    local text = beside('HGET', queue.key, name)
+    local text = call_if_here('HGET', queue.key, name)
     known[name] = text and parse_entry(name, text, queue.now) or nil
     if not text then
-      beside('ZREM', queue.order, name)
+      call_if_here('ZREM', queue.order, name)
     elseif not known[name] then
       queue.drop(name)
     end
@@ -45,7 +45,7 @@ local function add_order(queue)
       own = own ~= entry and own
       stay = stay + (not entry.gone and not entry.is_new and is_ordered(entry) and 1 or 0)
     end
-    local members = beside('ZRANGE', queue.order, 0, '+inf', 'BYSCORE', 'LIMIT', stay, at_once) or {}
+    local members = call_if_here('ZRANGE', queue.order, 0, '+inf', 'BYSCORE', 'LIMIT', stay, at_once) or {}
     more = #members == at_once
     at_once = math.min(4 * at_once, MAX_AT_ONCE)
     for _, name in ipairs(members) do

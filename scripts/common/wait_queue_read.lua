@@ -25,14 +25,14 @@ local function read_entries(size, key, settings, hash, client)
   open_time, every = tonumber(open_time), tonumber(every)
   local queue = {
     key = key, order = order, client = client, now = now, open_time = open_time, one_server = one_server == '1', every = every,
-    turns = 0, number = size and beside('ZCOUNT', order, -HALF, '(0'),
+    turns = 0, number = size and call_if_here('ZCOUNT', order, -HALF, '(0'),
   }
   -- A server to which a cluster moves the slot refuses EXISTS, unless all keys are here.
-  local here = queue.number and ((size == 0) == (queue.number == 0) or beside('EXISTS', key, order))
+  local here = queue.number and ((size == 0) == (queue.number == 0) or call_if_here('EXISTS', key, order))
 
   -- Reports whether all of the lock's keys are here. One server has no slots to move.
   function queue.all_here()
-    return here and (queue.one_server or beside('EXISTS', hash, key, order))
+    return here and (queue.one_server or call_if_here('EXISTS', hash, key, order))
   end
 
   -- Sets a field, unless the server is out of memory; a client without an entry polls. entry: the field is its own. The
@@ -42,7 +42,7 @@ local function read_entries(size, key, settings, hash, client)
       return -- a new key here would stop the move of the old one
     end
     local ok, problem = pcall(function()
-      local ttl = math.max(entry and entry.ttl or open_time + 1000, beside('PTTL', key) or 0)
+      local ttl = math.max(entry and entry.ttl or open_time + 1000, call_if_here('PTTL', key) or 0)
       take(key, ttl, field, value)
       if entry then
         put_in_order(order, entry)
@@ -65,12 +65,12 @@ local function read_entries(size, key, settings, hash, client)
     end
     queue.drop(entry.client)
     if queue.number == 0 and (queue.open or queue.turns > 0) then
-      beside('PEXPIRE', key, open_time + 1000)
+      call_if_here('PEXPIRE', key, open_time + 1000)
     end
   end
   function queue.drop(name)
-    beside('HDEL', key, name)
-    beside('ZREM', order, name, '-' .. name)
+    call_if_here('HDEL', key, name)
+    call_if_here('ZREM', order, name, '-' .. name)
     queue.number = queue.number - 1
   end
 

@@ -77,7 +77,7 @@ local function add_transfers(queue, key, lock)
     entry.reserved = since
     queue.set(entry.client, entry.text .. ' ' .. since)
     if since == '-' then
-      beside('ZREM', queue.order, entry.client)
+      call_if_here('ZREM', queue.order, entry.client)
     end
   end
 
@@ -88,7 +88,7 @@ local function add_transfers(queue, key, lock)
   -- into the hash.
   local function transfer_to(entry, joins)
     if not joins then
-      if not queue.all_here() or beside('EXISTS', hash) == 1 then
+      if not queue.all_here() or call_if_here('EXISTS', hash) == 1 then
         return false
       end
       foreign = false -- this script makes the hash
