@@ -210,13 +210,13 @@ func (s *System) ID() string {
 // goroutines. Later calls fail with ErrClosed; see Guardian for later messages. Close may be
 // called more than once.
 //
-// If ctx ends first, Close returns an error. Locks and expirable permits whose release Redis has not confirmed are free
-// when their leases end. Permits of a Semaphore whose release Redis has not confirmed may stay taken, and count-downs
-// of a Latch may be missing: the error mentions this, and the log names them. Permits of a Semaphore that the program
-// has not released stay taken in any case. If ctx never ends and Redis does not answer, Close returns after at most
-// twice the longest lease, five Config.CallTimeout and 3 s. Close also returns an error if a release cannot succeed,
-// for instance because the Redis client was closed before the System; the error wraps ErrRejected if Redis rejects a
-// release or a withdrawal.
+// If ctx ends before Redis has confirmed every release, Close returns an error. Locks and expirable permits whose
+// release Redis has not confirmed are free when their leases end. Permits of a Semaphore whose release Redis has not
+// confirmed may stay taken, and count-downs of a Latch may be missing: the error mentions this, and the log names them.
+// Permits of a Semaphore that the program has not released stay taken in any case. If ctx never ends and Redis does not
+// answer, Close returns after at most twice the longest lease, five Config.CallTimeout and 3 s. Close also returns an
+// error if a release cannot succeed, for instance because the Redis client was closed before the System; the error
+// wraps ErrRejected if Redis rejects a release or a withdrawal.
 //
 // Close also closes the client and the actor system if Open has created them. If ctx ends first, they are closed in the
 // background, when the calls to Redis in progress have ended.

@@ -3,11 +3,13 @@
 package main
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
@@ -87,6 +89,31 @@ func TestList_ReadsLocksTogether(t *testing.T) {
 		locks := read[inspect.Lock](t, server, 0, "ls", "--json", pattern)
 		if calls := server.Calls(t); len(locks) != 20 || calls["time"] != 1 || calls["hlen"] != 20 { // each read of locks has one TIME
 			t.Errorf("ls %s lists %d locks with the calls %v", pattern, len(locks), calls)
+		}
+	}
+}
+
+// ls and inspect read nothing that the user may not read, so they leave no line in Redis's ACL LOG.
+func TestList_ReadsOnlyWhatAReaderMayRead(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
+	defer cancel()
+	s := must(lockkeeper.Open(ctx, server.URL(), lockkeeper.WithConfig(lockkeeper.Config{KeyPrefix: "app:", Application: "billing"})))
+	t.Cleanup(func() { check(s.Close(context.WithoutCancel(ctx))) })
+	must(s.Lock("orders:7").Acquire(ctx))
+	reader := asReader(t, server, "app:")
+	redistest.Eventually(t, "the record of the System to be there", func() bool {
+		text, _ := runCommand(t, server, 0, "ls", "-prefix", "app:")
+		return strings.Contains(text, "billing")
+	})
+	server.Do(t, "ACL", "LOG", "RESET")
+	runCommand(t, server, 0, "ls", "-redis", reader, "-prefix", "app:")
+	runCommand(t, server, 0, "inspect", "-redis", reader, "-prefix", "app:", "orders:7")
+	log, _ := server.Do(t, "ACL", "LOG").ToArray()
+	for _, entry := range log {
+		if refused, _ := entry.AsStrMap(); refused["reason"] == "key" {
+			t.Errorf("refused: %v", refused)
 		}
 	}
 }

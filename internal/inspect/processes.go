@@ -50,7 +50,6 @@ func processOf(r protocol.Record) Process {
 // Identify finds the processes of owners and waiters, and adds what the records of the owners say about the locks.
 func (in Inspector) Identify(ctx context.Context, views []Lock) error {
 	known := map[string]protocol.Record{} // by its key
-	var keys []string
 	each := func(f func(name, field string, to *Process) protocol.Record) {
 		for _, v := range views {
 			for i := range v.Owners {
@@ -62,17 +61,26 @@ func (in Inspector) Identify(ctx context.Context, views []Lock) error {
 			}
 		}
 	}
-	each(func(name, field string, _ *Process) (none protocol.Record) {
-		for _, key := range in.records(name, protocol.ClientOf(field)) {
-			if _, listed := known[key]; !listed {
-				known[key] = protocol.Record{}
-				keys = append(keys, key)
+	// Most records are under the given prefix. Only those that are not are looked for under other prefixes: the user may
+	// have no right to read these, and each refusal is a line in Redis's ACL LOG.
+	for _, most := range []int{1, maxPrefixes} {
+		var keys []string
+		each(func(name, field string, _ *Process) (none protocol.Record) {
+			candidates := in.records(name, protocol.ClientOf(field))
+			if !known[candidates[0]].Since.IsZero() {
+				return none
 			}
+			for _, key := range candidates[:min(most, len(candidates))] {
+				if _, listed := known[key]; !listed {
+					known[key] = protocol.Record{}
+					keys = append(keys, key)
+				}
+			}
+			return none
+		})
+		for i, r := range in.read(ctx, keys) {
+			known[keys[i]] = r
 		}
-		return none
-	})
-	for i, r := range in.read(ctx, keys) {
-		known[keys[i]] = r
 	}
 	each(func(name, field string, to *Process) (none protocol.Record) {
 		to.Client = protocol.ClientOf(field)
