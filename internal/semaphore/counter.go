@@ -6,11 +6,11 @@ type counter interface {
 	// take sends a command for the first waiting requests.
 	take(p *Pool)
 	// taken handles the reply to that command, which has ended.
-	taken(p *Pool, c *op, r *Result)
+	taken(p *Pool, o op, r Result)
 	// give sends a command that gives back the first of the returns, and returns the others.
 	give(p *Pool, returns []permitReturn) (rest []permitReturn)
 	// given handles the reply to that command, which has ended.
-	given(p *Pool, c *op, r *Result)
+	given(p *Pool, o op, r Result)
 	// together reports whether all waiting requests go on together. Else none overtakes another, and what comes back is
 	// handed off to them.
 	together() bool

@@ -20,9 +20,10 @@
 // number once (see scripts/common/once.lua). A command with another number is sent only when the outcome of the last
 // one is known or does not matter; from then on Redis carries out no late copy of the last one.
 //
-//	Take           ends when it is known how many were served, also if all waiters have left
-//	Give, Yield    ends when it is known that the permits are back
-//	Change         ends with the time of its request; permits that a Drain has taken are given back then
+//	opTake     ends when it is known how many were served, also if all waiters have left
+//	opGive     ends when it is known that the permits are back
+//	opChange   ends with the time of its request; permits that a Drain has taken are given back then
+//	opLeave    ends when the entry has left the wait queue, or has expired
 //
 // Redis may reject a command permanently (NOPERM, for example). If an earlier try may have taken permits or given some
 // back, the command is repeated with growing pauses, and at once when a new request comes; if Redis rejects that try,
@@ -58,13 +59,13 @@
 //
 //	requests.go  the requests
 //	step.go      the other events, what every event does, and which command is next
-//	take.go      contending for permits
+//	take.go      contending for permits, and leaving the wait queue
 //	give.go      giving permits back, handing them off, and turns
 //	change.go    commands that do not wait for permits
 //	counter.go   what differs between permits and latches
 //	latch.go     the count of a latch
 //	waiters.go   the requests that wait: served, or refused
-//	op.go        the command: sending it, and sending it again
+//	op.go        the kinds of commands; sending one, and sending it again
 //	pool.go      the state
 //	effects.go   effects, commands and answers
 package semaphore

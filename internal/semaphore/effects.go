@@ -17,16 +17,13 @@ const (
 	// Take takes permits for the first waiting requests; without any, the process leaves the wait queue. Its numbers
 	// say how many requests were served, and how many permits are free then, and not left to other processes.
 	Take CommandKind = iota + 1
-	// Give gives permits back. Its numbers are 1, or 0 if there is no such semaphore, and how many
-	// are free then.
+	// Give gives permits back. Its numbers are 1, or 0 if there is no such semaphore, and how many are free then.
 	Give
-	// Yield gives permits back if others wait. Its numbers are 1 if it did, else 0, and how many are
-	// free then.
+	// Yield gives permits back if others wait. Its numbers are 1 if it did, else 0, and how many are free then.
 	Yield
 	// Add adds permits, or takes some away. Its numbers are like the numbers of Give.
 	Add
-	// Set makes a semaphore unless there is one. Its numbers are 1 if it did, else 0, and how many
-	// are free then.
+	// Set makes a semaphore unless there is one. Its numbers are 1 if it did, else 0, and how many are free then.
 	Set
 	// Drain takes all that are free. Its first number says how many.
 	Drain
@@ -99,7 +96,15 @@ func (p *Pool) reportRejectedReturn(detail string) {
 	p.effects.Add(machine.Effect{Kind: machine.ReturnRejected, Answer: machine.Answer{Detail: detail}})
 }
 
-// reportLost reports that permits may be lost: the pool stops giving them back.
-func (p *Pool) reportLost(detail string) {
+// reportRejectedOp reports, once, that Redis rejects the command under way, which is sent again.
+func (p *Pool) reportRejectedOp() {
+	if !p.op.reported {
+		p.op.reported = true
+		p.reportRejectedReturn(p.op.Last.Err.Error())
+	}
+}
+
+// reportForgotten reports that permits may stay taken: the pool stops giving them back.
+func (p *Pool) reportForgotten(detail string) {
 	p.effects.Add(machine.Effect{Kind: machine.Forgotten, Answer: machine.Answer{Detail: detail}})
 }

@@ -25,42 +25,40 @@ func (l latch) take(p *Pool) {
 		return
 	}
 	p.wait.RefusalIsStale = false
-	p.start(op{command: Command{Kind: Take}, last: p.queue.LastID()})
+	p.start(op{kind: opTake, command: Command{Kind: Take}, last: p.queue.LastID()})
 }
 
-func (latch) taken(p *Pool, c *op, r *Result) {
+func (latch) taken(p *Pool, o op, r Result) {
 	p.wait.CarriedOut()
 	if r.N[0] > 0 {
-		p.retryUnserved(c.last)
+		p.retryUnserved(o.last)
 		return
 	}
-	p.grantUpTo(c.last)
+	p.grantUpTo(o.last)
 }
 
 // give sends one command for count-downs without an id, or for a bounded number of count-downs with one. They are not
 // mixed, since Redis rejects the latter if the key of the ids has a foreign value.
 func (latch) give(p *Pool, returns []permitReturn) (rest []permitReturn) {
 	p.wait.RefusalIsStale = false
-	c := op{command: Command{Kind: Give}, last: p.queue.LastID()}
-	same, named := 0, returns[0].id != ""
-	for same < len(returns) && len(c.command.IDs) < batch && named == (returns[same].id != "") {
+	c, n, named := Command{Kind: Give}, 0, returns[0].id != ""
+	for n < len(returns) && len(c.IDs) < batch && named == (returns[n].id != "") {
 		if named {
-			c.command.IDs = append(c.command.IDs, returns[same].id)
+			c.IDs = append(c.IDs, returns[n].id)
 		} else {
-			c.command.N += int64(returns[same].n)
+			c.N += int64(returns[n].n)
 		}
-		same++
+		n++
 	}
-	c.returns = returns[:same:same]
-	p.start(c)
-	return returns[same:]
+	p.start(op{kind: opGive, command: c, returns: returns[:n:n], last: p.queue.LastID()})
+	return returns[n:]
 }
 
-func (l latch) given(p *Pool, c *op, r *Result) {
-	for _, one := range c.returns {
+func (l latch) given(p *Pool, o op, r Result) {
+	for _, one := range o.returns {
 		p.effects.Answer(one.ref, machine.Answer{Kind: machine.Freed, Done: true, N: r.N[0]})
 	}
-	l.taken(p, c, r) // when count-downs keep coming, no other command reads the count
+	l.taken(p, o, r) // when count-downs keep coming, no other command reads the count
 }
 
 // grantUpTo grants the requests up to last: the latch was open at some time after they came. Later requests may have

@@ -6,19 +6,74 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
+// opKind says what an op is for.
+type opKind uint8
+
 const (
-	// maxPause bounds the pause after a rejection.
-	maxPause = 30 * time.Second
-	// batch bounds the waiters that one Take names, and the ids of one Give.
-	batch = 100
+	opNone opKind = iota
+	// opTake takes permits for requests that wait; for a latch, it reads the count.
+	opTake
+	// opGive gives permits back, or yields them at the end of a turn; for a latch, it counts down.
+	opGive
+	// opChange carries out a Change.
+	opChange
+	// opLeave removes the entry of the process from the wait queue.
+	opLeave
 )
 
-// start sends a command for the first time.
-func (p *Pool) start(c op) {
-	c.command.Number, p.nextNumber = p.nextNumber, 0
-	c.kind, c.began, c.until = c.command.Kind, p.now, p.now+machine.RepeatTime
-	c.newest = p.queue.LastID()
-	p.op, p.sent = c, c.command.Number
+// operation is what the kinds of ops differ in. The functions of a kind are in the file of its subject.
+type operation struct {
+	// next starts an op if there is one to start now, and reports whether there is.
+	next func(*Pool) bool
+	// replied handles the reply to an op, which has ended.
+	replied func(*Pool, op, Result)
+	// failed handles a failure. It ends the op, unless the command is sent again.
+	failed func(*Pool, op, Result)
+}
+
+// ops has the operation of each kind.
+var ops = [...]operation{
+	opTake:   {(*Pool).nextTake, (*Pool).takeReplied, (*Pool).takeFailed},
+	opGive:   {(*Pool).nextGive, (*Pool).giveReplied, (*Pool).giveFailed},
+	opChange: {(*Pool).nextChange, (*Pool).changeReplied, (*Pool).changeFailed},
+	opLeave:  {(*Pool).nextLeave, (*Pool).leaveReplied, (*Pool).leaveFailed},
+}
+
+// op is the command under way: it is sent, and sent again, until its outcome is known or does not matter.
+type op struct {
+	// kind is opNone if there is no command under way.
+	kind    opKind
+	command Command
+	machine.Sending
+	// began is the time of the first try.
+	began Instant
+	// until ends the tries.
+	until Instant
+	// expired says that the tries have ended.
+	expired bool
+	// reported says that it is in the log that Redis rejected the command.
+	reported bool
+
+	// last is the id of the last request that an opTake, or an opGive of a latch, may serve.
+	last uint64
+	// newest is the id of the last request that waited when an opTake began.
+	newest uint64
+	// returns are what an opGive gives back.
+	returns []permitReturn
+	// change is the request of an opChange.
+	change Change
+}
+
+// mayBeDone reports whether Redis may have carried out the command, or may yet do so.
+func (o *op) mayBeDone() bool { return o.InFlight || o.Unsure }
+
+// start sends the command of an op for the first time.
+func (p *Pool) start(o op) {
+	o.command.Number, p.nextNumber = p.nextNumber, 0
+	if o.began = p.now; o.until == 0 {
+		o.until = p.now + machine.RepeatTime
+	}
+	p.op, p.lastKind, p.lastNumber = o, o.kind, o.command.Number
 	p.send()
 }
 
@@ -30,32 +85,19 @@ func (p *Pool) send() {
 	p.effects.Add(machine.Effect{Kind: machine.Send, Ref: &command})
 }
 
-// end ends the command.
-func (p *Pool) end() { p.op = op{lastWork: p.op.work()} }
-
-// reportRejection reports, once, that Redis rejects the command, which is sent again.
-func (p *Pool) reportRejection() {
-	if !p.op.reported {
-		p.op.reported = true
-		p.reportRejectedReturn(p.op.Last.Err.Error())
-	}
-}
-
 // pause returns the pause after a failure.
 func (p *Pool) pause(tries int) time.Duration {
 	return p.jitter(machine.Backoff(tries, machine.RepeatTime, machine.RepeatTime))
 }
+
+// maxPause bounds the pause after a rejection.
+const maxPause = 30 * time.Second
 
 // longPause returns the pause after a rejection: no request waits for the next try.
 func (p *Pool) longPause(tries int) time.Duration {
 	return p.jitter(min(50*time.Millisecond<<min(tries, 10), maxPause))
 }
 
-// retryNow shortens the pauses after rejections and of leave, at the end of the System.
-func (p *Pool) retryNow() {
-	p.rejects.nextAt, p.rejects.tries = 0, min(p.rejects.tries, 1)
-	if (p.op.Rejected() || p.op.leaves) && !p.op.InFlight {
-		p.op.Tries = 0
-		p.send()
-	}
+func (p *Pool) jitter(d time.Duration) time.Duration {
+	return p.cfg.Jitter(d, p.nextNumber+uint64(p.op.Tries))
 }

@@ -2,7 +2,6 @@ package semaphore
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
@@ -24,8 +23,7 @@ func (p *Pool) Acquire(now Instant, req Request) {
 	default:
 		p.queue.Push(&req)
 		if req.Try && p.counter.together() {
-			p.wait.RefusalIsStale = true
-			p.trySoon()
+			p.outdateRefusal()
 		}
 	}
 }
@@ -34,13 +32,10 @@ func (p *Pool) Acquire(now Instant, req Request) {
 // if no request awaits it.
 func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 	defer p.begin(now).settle()
-	if len(p.pendingReturns) == 0 && p.mayHandOff() && p.queue.Head().N == n { // without memory for a return
-		p.startTurn()
-		p.serve(n, true)
-		p.effects.Answer(ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOff: true})
-		return
+	if !p.handOffOne(n, ref) {
+		one := permitReturn{n: n, ifExists: ifExists, ref: ref, answerBy: p.now + p.cfg.TryTime()}
+		p.pendingReturns = append(p.pendingReturns, one)
 	}
-	p.pendingReturns = append(p.pendingReturns, permitReturn{n: n, ifExists: ifExists, ref: ref, until: p.now + p.cfg.TryTime()})
 }
 
 // CountDown counts a latch down by one. Redis counts an id that is not empty once. ref is nil if no request awaits it.
@@ -50,7 +45,7 @@ func (p *Pool) CountDown(now Instant, id string, ref any) {
 		p.refuseReturn(ref, machine.Closed, machine.Closing)
 		return
 	}
-	p.pendingReturns = append(p.pendingReturns, permitReturn{n: 1, id: id, ref: ref, until: p.now + p.cfg.TryTime()})
+	p.pendingReturns = append(p.pendingReturns, permitReturn{n: 1, id: id, ref: ref, answerBy: p.now + p.cfg.TryTime()})
 }
 
 // Change asks for a command that does not wait for permits: Add, Set, Drain, Delete or Inspect.
@@ -60,7 +55,7 @@ func (p *Pool) Change(now Instant, c Change) {
 		p.refuseChange(c.Ref, machine.Closed, machine.Closing)
 		return
 	}
-	c.until = p.now + p.cfg.TryTime()
+	c.answerBy = p.now + p.cfg.TryTime()
 	p.changes = append(p.changes, c)
 }
 
@@ -93,7 +88,7 @@ func (p *Pool) Close(now Instant) {
 	if p.closing {
 		return
 	}
-	p.closing, p.closeAt = true, p.now+p.cfg.Watchdog
+	p.closing, p.abandonAt = true, p.now+p.cfg.Watchdog
 	p.refuseAll(machine.Closed, machine.Closing)
 	p.retryNow()
 }
@@ -102,15 +97,24 @@ func (p *Pool) Close(now Instant) {
 // if it was to be sent again, and permits are given back in the background.
 func (p *Pool) Stop(now Instant, reason machine.Reason, detail string) {
 	defer p.begin(now).settle()
-	p.closing, p.closeAt = true, p.now+p.cfg.Watchdog
+	p.closing, p.abandonAt = true, p.now+p.cfg.Watchdog
 	p.refuseAll(reason, detail)
 	p.retryNow()
-	p.op.returns = p.answerOverdue(p.op.returns, math.MaxInt64, detail)
-	p.pendingReturns = p.answerOverdue(p.pendingReturns, math.MaxInt64, detail)
+	p.op.returns = p.answerReturns(p.op.returns, endOfTime, detail)
+	p.pendingReturns = p.answerReturns(p.pendingReturns, endOfTime, detail)
 	if p.op.change.Ref != nil {
-		p.leaveChange(reason, detail)
+		p.stopAwaitingChange(reason, detail)
 	}
-	if p.op.kind != 0 && !p.op.InFlight {
+	if p.op.kind != opNone && !p.op.InFlight {
+		p.send()
+	}
+}
+
+// retryNow shortens the pauses after rejections and of an opLeave.
+func (p *Pool) retryNow() {
+	p.rejects.nextAt, p.rejects.tries = 0, min(p.rejects.tries, 1)
+	if (p.op.Rejected() || p.op.kind == opLeave) && !p.op.InFlight {
+		p.op.Tries = 0
 		p.send()
 	}
 }
@@ -120,4 +124,11 @@ func (p *Pool) Abandon(now Instant, reason machine.Reason, detail string) {
 	defer p.begin(now).settle()
 	p.refuseAll(reason, detail)
 	p.abandon(reason, detail)
+}
+
+// endClose abandons what Redis has not confirmed when the time for that is over.
+func (p *Pool) endClose() {
+	if p.closing && p.now >= p.abandonAt && !p.Idle() {
+		p.abandon(machine.Unavailable, "Redis has not confirmed it in time")
+	}
 }

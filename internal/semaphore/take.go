@@ -1,5 +1,17 @@
 package semaphore
 
+// batch bounds the waiters that one Take names, and the ids of one Give.
+const batch = 100
+
+// nextTake sends a command for the requests that wait if a try is due.
+func (p *Pool) nextTake() bool {
+	if p.queue.Len() == 0 || p.now < p.wait.NextAt {
+		return false
+	}
+	p.counter.take(p)
+	return true
+}
+
 // take asks for the permits of the first waiting requests.
 func (permits) take(p *Pool) {
 	first := p.queue.Front(batch)
@@ -8,18 +20,76 @@ func (permits) take(p *Pool) {
 		wanted[i] = req.N
 	}
 	p.wait.RefusalIsStale = false
-	c := op{command: Command{Kind: Take, Wanted: wanted}, last: first[len(first)-1].ID}
+	o := op{kind: opTake, command: Command{Kind: Take, Wanted: wanted}, last: first[len(first)-1].ID, newest: p.queue.LastID()}
 	if waiter, waits := p.queue.FirstWaiting(); waits {
-		p.entry = waiter.N
-		c.command.Entry = Entry{N: waiter.N, TTL: p.cfg.EntryTimeout()}
+		p.entryN = waiter.N
+		o.command.Entry = Entry{N: waiter.N, TTL: p.cfg.EntryTimeout()}
 	}
-	p.start(c)
+	p.start(o)
 }
 
-// leaves reports whether the process has an entry in the wait queue, and no waiter.
-func (p *Pool) leaves() bool { return p.entry > 0 && p.queue.Len() == 0 }
+func (p *Pool) takeReplied(o op, r Result) { p.counter.taken(p, o, r) }
 
-// leaveAt returns when the process then leaves the wait queue. In a turn, the next waiter may come at once.
+// taken hands out the permits that a Take has taken. The reply says how many of the requests that the Take named are
+// served.
+func (permits) taken(p *Pool, o op, r Result) {
+	p.wait.CarriedOut()
+	if r.N[0] < 0 { // there is no semaphore
+		p.entryN = 0
+		p.refuseUnset(o.newest)
+		return
+	}
+	wanted, entry := o.command.Wanted, o.command.Entry
+	served := min(int(r.N[0]), len(wanted))
+	if served == len(wanted) || entry.N == 0 {
+		p.entryN = 0
+	}
+	n := 0
+	for _, one := range wanted[:served] {
+		n += one
+	}
+	if n -= p.serve(n, false); n > 0 { // some requests have left
+		p.giveBackFirst(n)
+	}
+	if served == len(wanted) {
+		p.trySoon()
+		return
+	}
+	// The entry wants the permits of a request that was served, or the first waiter was behind a try.
+	if first, waits := p.queue.FirstWaiting(); waits && (first.N != entry.N || int64(first.N) <= r.N[1]) {
+		p.wait.RefusalIsStale = true
+	}
+	p.retryUnserved(o.last)
+}
+
+// takeFailed schedules another try, or refuses the requests if Redis rejects the command.
+func (p *Pool) takeFailed(o op, r Result) {
+	switch {
+	case o.Unsure && (r.Transient || len(o.command.Wanted) > 0):
+		// An earlier try may have taken permits, which must be given back.
+		if p.wait.LastErr = r.Err.Error(); !r.Transient {
+			p.rejectWaiting(r)
+			p.reportRejectedOp()
+		}
+	case r.Transient:
+		p.op = op{}
+		p.wait.Failed(r.Err.Error(), p.now+p.pause(p.wait.Tries))
+	default:
+		p.op = op{}
+		p.rejectWaiting(r)
+	}
+}
+
+// giveBackFirst gives back permits that a command has taken for a request which has left. n may be negative: see
+// permitReturn.
+func (p *Pool) giveBackFirst(n int) {
+	p.pendingReturns = append([]permitReturn{{n: n, ifExists: true}}, p.pendingReturns...)
+}
+
+// entryIsUnused reports whether the process has an entry in the wait queue, and no waiter.
+func (p *Pool) entryIsUnused() bool { return p.entryN > 0 && p.queue.Len() == 0 }
+
+// leaveAt returns when the process removes an unused entry. In a turn, the next waiter may come at once.
 func (p *Pool) leaveAt() Instant {
 	if p.closing {
 		return p.now
@@ -27,66 +97,20 @@ func (p *Pool) leaveAt() Instant {
 	return max(p.turn.Until, p.now)
 }
 
-// leave removes the entry from the wait queue, or tries to until it has expired.
-func (p *Pool) leave() {
-	p.start(op{command: Command{Kind: Take}, leaves: true})
-	p.op.until = p.now + p.cfg.EntryTimeout()
+// nextLeave removes an unused entry from the wait queue, or tries to until the entry has expired.
+func (p *Pool) nextLeave() bool {
+	if !p.entryIsUnused() || p.now < p.leaveAt() {
+		return false
+	}
+	p.start(op{kind: opLeave, command: Command{Kind: Take}, until: p.now + p.cfg.EntryTimeout()})
+	return true
 }
 
-// takeReplied handles the reply to a Take.
-func (p *Pool) takeReplied(r *Result) {
-	c := p.op
-	switch {
-	case r.Err == nil:
-		p.end()
-		p.counter.taken(p, &c, r)
-	case c.leaves:
-		if !r.Transient || c.expired || p.closing { // the entry expires
-			p.end()
-			p.entry = 0
-		}
-	case c.Unsure && (r.Transient || len(c.command.Wanted) > 0):
-		// An earlier try may have taken permits, which must be given back.
-		if p.wait.LastErr = r.Err.Error(); !r.Transient {
-			p.rejectWaiting(r)
-			p.reportRejection()
-		}
-	case r.Transient:
-		p.end()
-		p.wait.Failed(r.Err.Error(), p.now+p.pause(p.wait.Tries))
-	default:
-		p.end()
-		p.rejectWaiting(r)
-	}
-}
+func (p *Pool) leaveReplied(op, Result) { p.entryN = 0 }
 
-// taken hands out the permits that a Take has taken. The reply says how many of the requests that the Take named are
-// served.
-func (permits) taken(p *Pool, c *op, r *Result) {
-	served := max(int(r.N[0]), 0)
-	p.wait.CarriedOut()
-	if served >= len(c.command.Wanted) || c.command.Entry.N == 0 || r.N[0] < 0 {
-		p.entry = 0
+// leaveFailed lets the entry expire if another try has no use.
+func (p *Pool) leaveFailed(o op, r Result) {
+	if !r.Transient || o.expired || p.closing {
+		p.op, p.entryN = op{}, 0
 	}
-	if r.N[0] < 0 {
-		p.refuseUnset(c.newest)
-		return
-	}
-	n := 0
-	for _, wanted := range c.command.Wanted[:min(served, len(c.command.Wanted))] {
-		n += wanted
-	}
-	n -= p.serve(n, false)
-	if n > 0 { // some requests have left
-		p.pendingReturns = append([]permitReturn{{n: n, ifExists: true}}, p.pendingReturns...)
-	}
-	if served == len(c.command.Wanted) {
-		p.trySoon()
-		return
-	}
-	// The entry wants the permits of a request that was served, or the first waiter was behind a try.
-	if first, waits := p.queue.FirstWaiting(); waits && (first.N != c.command.Entry.N || int64(first.N) <= r.N[1]) {
-		p.wait.RefusalIsStale = true
-	}
-	p.retryUnserved(c.last)
 }

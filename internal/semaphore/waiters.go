@@ -19,6 +19,18 @@ func (p *Pool) serve(n int, handedOff bool) (given int) {
 // trySoon makes the next try due at once, unless the process leaves the permits to others for now.
 func (p *Pool) trySoon() { p.wait.NextAt = p.wait.deferUntil }
 
+// outdateRefusal makes a try due, since there may be permits now; the refusal of a try under way may be older.
+func (p *Pool) outdateRefusal() {
+	p.wait.RefusalIsStale = true
+	p.trySoon()
+}
+
+// wantsFewer reports whether the first request that waits wants fewer permits than the entry in the wait queue says.
+func (p *Pool) wantsFewer() bool {
+	first, waits := p.queue.FirstWaiting()
+	return waits && first.N < p.entryN
+}
+
 // retryUnserved handles a command that could not serve all requests up to last: it refuses the tries, and schedules the
 // next Take for the others.
 func (p *Pool) retryUnserved(last uint64) {
@@ -32,8 +44,8 @@ func (p *Pool) retryUnserved(last uint64) {
 	}
 }
 
-// refuseTries refuses the tries up to last, which a command could not serve, and those that would have to overtake a
-// request that waits.
+// refuseTries refuses the tries up to last, which a command could not serve, and the tries that would have to overtake
+// a request that waits.
 func (p *Pool) refuseTries(last uint64) {
 	first, waits := p.queue.FirstWaiting()
 	for _, req := range p.queue.RemoveTries(func(req *Request) bool {
@@ -53,9 +65,26 @@ func (p *Pool) refuseUnset(newest uint64) {
 	p.trySoon()
 }
 
+// refuseExpired refuses the requests whose wait is over.
+func (p *Pool) refuseExpired() {
+	for _, req := range p.queue.RemoveExpired(p.now, machine.MaxExpired) {
+		refused := p.wait.Refused || req.Deadline <= p.wait.deferUntil // a yield left the permits to others
+		switch {
+		case p.wait.LastErr != "":
+			p.refuse(req.Ref, machine.Unavailable, p.wait.LastErr)
+		case req.Try && refused:
+			p.refuse(req.Ref, machine.Held, p.counter.words().refused)
+		case !refused:
+			p.refuse(req.Ref, machine.Unavailable, p.cfg.NoAnswer())
+		default:
+			p.refuse(req.Ref, machine.TimedOut, p.counter.words().refused)
+		}
+	}
+}
+
 // rejectWaiting refuses all waiting acquires, changes and releases, because Redis permanently rejected a command.
 // Returns that no request awaits stay in pendingReturns.
-func (p *Pool) rejectWaiting(r *Result) {
+func (p *Pool) rejectWaiting(r Result) {
 	p.refuseAll(machine.Rejected, r.Err.Error())
 	for _, one := range p.pendingReturns {
 		p.refuseReturn(one.ref, machine.Rejected, r.Err.Error())
@@ -74,11 +103,11 @@ func (p *Pool) refuseAll(reason machine.Reason, detail string) {
 	p.changes = nil
 }
 
-// abandon ends the command, forgets what is not given back, and answers their requests.
+// abandon ends the command, and forgets what is not given back. It refuses the requests of both.
 func (p *Pool) abandon(reason machine.Reason, detail string) {
 	p.closing = true
 	for _, one := range p.op.returns {
-		if p.op.InFlight || p.op.Unsure {
+		if p.op.mayBeDone() {
 			p.refuseReturn(one.ref, machine.Unavailable, p.counter.words().mayBeReturned+": "+detail)
 		} else {
 			p.refuseReturn(one.ref, reason, detail)
@@ -87,12 +116,13 @@ func (p *Pool) abandon(reason machine.Reason, detail string) {
 	for _, one := range p.pendingReturns {
 		p.refuseReturn(one.ref, reason, detail)
 	}
-	if len(p.pendingReturns)+len(p.rejects.returns) > 0 || p.op.kind != 0 && p.op.kind != Inspect && !p.op.leaves {
-		p.reportLost(detail)
+	changes := p.op.kind != opNone && p.op.kind != opLeave && p.op.command.Kind != Inspect
+	if changes || len(p.pendingReturns)+len(p.rejects.returns) > 0 {
+		p.reportForgotten(detail)
 	}
-	p.mayArrive = p.mayArrive || p.op.kind != 0
-	if p.op.change.Kind != 0 {
-		p.leaveChange(reason, detail)
+	p.mayArrive = p.mayArrive || p.op.kind != opNone
+	if p.op.kind == opChange {
+		p.stopAwaitingChange(reason, detail)
 	}
-	p.op, p.pendingReturns, p.rejects.returns, p.entry = op{}, nil, nil, 0
+	p.op, p.pendingReturns, p.rejects.returns, p.entryN = op{}, nil, nil, 0
 }
