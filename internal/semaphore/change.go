@@ -6,6 +6,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
+// Commands that do not wait for permits: Add, Set, Drain, Delete and Inspect.
+
 // nextChange sends the first of the changes that wait.
 func (p *Pool) nextChange() bool {
 	if len(p.changes) == 0 {
@@ -80,8 +82,8 @@ func (p *Pool) refuseOverdueChanges() {
 	}
 }
 
-// stopAwaitingChange refuses the request of the change under way. The command is not sent again, except for a Drain: the
-// permits that it has taken must be given back.
+// stopAwaitingChange refuses the request of the change under way. The command is not sent again, except for a Drain:
+// the permits that it has taken must be given back.
 func (p *Pool) stopAwaitingChange(reason machine.Reason, why string) {
 	o, detail := p.op, "it was not carried out: "
 	if o.mayBeDone() && o.change.Kind != Inspect {

@@ -57,15 +57,19 @@
 //
 // # Files
 //
+//	pool.go      the state
 //	requests.go  the requests
 //	step.go      the other events, what every event does, and which command is next
-//	take.go      contending for permits, and leaving the wait queue
-//	give.go      giving permits back, handing them off, and turns
-//	change.go    commands that do not wait for permits
+//	op.go        the kinds of commands; sending one, and sending it again
+//	take.go      opTake: contending for permits
+//	give.go      opGive: giving permits back
+//	change.go    opChange: commands that do not wait for permits
+//	leave.go     opLeave: leaving the wait queue
+//	waiters.go   the requests that wait: served, or refused
+//	hand_off.go  handing permits off, and turns
+//	rejects.go   permits whose return Redis rejects
 //	counter.go   what differs between permits and latches
 //	latch.go     the count of a latch
-//	waiters.go   the requests that wait: served, or refused
-//	op.go        the kinds of commands; sending one, and sending it again
-//	pool.go      the state
+//	end.go       the end of the System, or of the actor
 //	effects.go   effects, commands and answers
 package semaphore

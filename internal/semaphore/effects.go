@@ -6,6 +6,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
+// What goes out and comes back: commands with their results, effects, and refusals.
+
 // Instant is a point in time.
 type Instant = machine.Instant
 

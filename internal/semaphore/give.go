@@ -1,12 +1,13 @@
 package semaphore
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
+
+// Giving permits back: one Give is for the first returns, as many as one command may be about.
 
 // nextGive gives back the first of pendingReturns.
 func (p *Pool) nextGive() bool {
@@ -112,139 +113,4 @@ func (p *Pool) answerReturns(returns []permitReturn, then Instant, why string) [
 		}
 	}
 	return returns
-}
-
-// isDeferred reports whether the process leaves the permits to others for now.
-func (p *Pool) isDeferred() bool { return p.now < p.wait.deferUntil }
-
-// mayHandOff reports whether permits that come back may go to local waiters.
-func (p *Pool) mayHandOff() bool {
-	return p.queue.Len() > 0 && !p.counter.together() && !p.turnIsOver() && !p.isDeferred() && p.op.command.Kind != Yield
-}
-
-// startTurn starts a turn if none is running.
-func (p *Pool) startTurn() {
-	if p.turn == (machine.Turn{}) {
-		p.turn.Start(p.now, p.cfg.HandOffLimit, p.jitter(p.cfg.ForcedYield))
-	}
-}
-
-// turnIsOver reports whether a turn has ended, and no yield has followed.
-func (p *Pool) turnIsOver() bool { return p.turn != (machine.Turn{}) && p.turn.IsOver(p.now) }
-
-// handOff gives permits that came back to the requests that wait here. It hands off all permits of a return or none:
-// Redis could reject the rest of a divided return, and the answer to its request would say that none were given back.
-func (p *Pool) handOff() {
-	p.pendingReturns = p.handOffAll(p.pendingReturns)
-	p.rejects.returns = p.handOffAll(p.rejects.returns)
-}
-
-// handOffAll hands off as many returns as match the waiters, and returns the others.
-func (p *Pool) handOffAll(all []permitReturn) (rest []permitReturn) {
-	if len(all) == 0 || !p.mayHandOff() {
-		return all
-	}
-	p.startTurn()
-	returns, n := p.exactMatch(all)
-	p.serve(n, true)
-	for _, one := range all[:returns] {
-		p.answerHandedOff(one.ref)
-	}
-	return all[returns:]
-}
-
-// handOffOne hands the permits of a release off if the first waiter wants as many and no other return comes before, and
-// reports whether it has. That needs no memory for a return.
-func (p *Pool) handOffOne(n int, ref any) bool {
-	if len(p.pendingReturns) > 0 || !p.mayHandOff() || p.queue.Head().N != n {
-		return false
-	}
-	p.startTurn()
-	p.serve(n, true)
-	p.answerHandedOff(ref)
-	return true
-}
-
-func (p *Pool) answerHandedOff(ref any) {
-	p.effects.Answer(ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOff: true})
-}
-
-// exactMatch returns the length of the longest prefix of returns whose permits exactly serve a prefix of the queue, and
-// the number of those permits.
-func (p *Pool) exactMatch(all []permitReturn) (returns, permits int) {
-	returned, wanted, next := 0, 0, 0
-	for _, req := range p.queue.Front(batch) {
-		for wanted += req.N; returned < wanted; next++ {
-			if next == len(all) {
-				return returns, permits
-			}
-			returned += all[next].n
-		}
-		if returned == wanted {
-			returns, permits = next, returned
-		}
-	}
-	return returns, permits
-}
-
-// rejectedReturns are returns that no request awaits, and that Redis has rejected. Their command had no effect, so
-// other commands may be sent before the returns are given back again.
-type rejectedReturns struct {
-	returns []permitReturn
-	// nextAt is the time of the next try if no request waits.
-	nextAt Instant
-	// triedAt is the time of the last rejection.
-	triedAt Instant
-	// tries counts the rejections: the pauses grow with it.
-	tries int
-}
-
-// giveRejectedAgain gives rejected returns back again if that is due, and reports whether it is. Their command is a
-// separate one, since Redis may reject these returns and accept others.
-func (p *Pool) giveRejectedAgain() bool {
-	if len(p.rejects.returns) == 0 || p.now < p.givesAgainAt() {
-		return false
-	}
-	p.rejects.returns = p.counter.give(p, p.rejects.returns)
-	return true
-}
-
-// givesAgainAt returns the time at which rejected returns are given back again. It is sooner if a request waits, since
-// that may need their permits.
-func (p *Pool) givesAgainAt() Instant {
-	if p.queue.Len() > 0 {
-		return min(p.rejects.nextAt, p.rejects.triedAt+p.cfg.Poll)
-	}
-	return p.rejects.nextAt
-}
-
-// dropRejected handles the end of a Give that changed nothing, or whose time is over. A return that a request still
-// awaits is refused and dropped: its permits stay taken, as the answer says. Other rejected returns move to rejects, for
-// a later command, until forgetAt.
-func (p *Pool) dropRejected(o op, r Result) {
-	why, before, forgotten := r.Err.Error(), len(p.rejects.returns), false
-	for _, one := range o.returns {
-		switch {
-		case one.ref != nil:
-			p.refuseReturn(one.ref, machine.Rejected, why)
-		case o.expired: // reported already, as forgotten
-		case one.forgetAt != 0 && p.now >= one.forgetAt:
-			forgotten = true
-		default:
-			one.forgetAt = cmp.Or(one.forgetAt, p.now+machine.RepeatTime)
-			p.rejects.returns = append(p.rejects.returns, one)
-		}
-	}
-	if forgotten {
-		p.reportForgotten(why)
-	}
-	if len(p.rejects.returns) == before || before > 0 && p.now < p.givesAgainAt() {
-		return // the rejection of others does not postpone the next try
-	}
-	if p.rejects.tries == 0 {
-		p.reportRejectedReturn(why)
-	}
-	p.rejects.triedAt = p.now
-	p.rejects.nextAt = p.now + p.longPause(p.rejects.tries)
-	p.rejects.tries++
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
+// The command under way: its kinds, starting it, and sending it again.
+
 // opKind says what an op is for.
 type opKind uint8
 

@@ -6,6 +6,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
+// The requests of callers. Each is an event, which is answered at once or after a later event.
+
 // Acquire asks for permits, or waits until a latch is open. The request joins the queue. A try that would have to
 // overtake other requests is refused at once.
 func (p *Pool) Acquire(now Instant, req Request) {
@@ -78,57 +80,5 @@ func (p *Pool) OwnerGone(now Instant, owner machine.Owner) {
 	defer p.begin(now).settle()
 	for _, req := range p.queue.RemoveOwner(uint64(owner)) {
 		p.refuse(req.Ref, machine.CancelledByRequest, machine.OwnerDied)
-	}
-}
-
-// Close refuses all waiting requests. What has to be given back is given back, until the watchdog's TTL is over: then
-// the pool is idle in any case.
-func (p *Pool) Close(now Instant) {
-	defer p.begin(now).settle()
-	if p.closing {
-		return
-	}
-	p.closing, p.abandonAt = true, p.now+p.cfg.Watchdog
-	p.refuseAll(machine.Closed, machine.Closing)
-	p.retryNow()
-}
-
-// Stop is Close for a pool that has had its last Tick: all requests are answered. The command under way is sent at once
-// if it was to be sent again, and permits are given back in the background.
-func (p *Pool) Stop(now Instant, reason machine.Reason, detail string) {
-	defer p.begin(now).settle()
-	p.closing, p.abandonAt = true, p.now+p.cfg.Watchdog
-	p.refuseAll(reason, detail)
-	p.retryNow()
-	p.op.returns = p.answerReturns(p.op.returns, endOfTime, detail)
-	p.pendingReturns = p.answerReturns(p.pendingReturns, endOfTime, detail)
-	if p.op.change.Ref != nil {
-		p.stopAwaitingChange(reason, detail)
-	}
-	if p.op.kind != opNone && !p.op.InFlight {
-		p.send()
-	}
-}
-
-// retryNow shortens the pauses after rejections and of an opLeave.
-func (p *Pool) retryNow() {
-	p.rejects.nextAt, p.rejects.tries = 0, min(p.rejects.tries, 1)
-	if (p.op.Rejected() || p.op.kind == opLeave) && !p.op.InFlight {
-		p.op.Tries = 0
-		p.send()
-	}
-}
-
-// Abandon ends everything at once; permits that are not given back are forgotten.
-func (p *Pool) Abandon(now Instant, reason machine.Reason, detail string) {
-	defer p.begin(now).settle()
-	p.refuseAll(reason, detail)
-	p.abandon(reason, detail)
-}
-
-// endClose abandons what Redis has not confirmed when the time for that is over.
-func (p *Pool) endClose() {
-	if p.closing && p.now >= p.abandonAt && !p.Idle() {
-		p.abandon(machine.Unavailable, "Redis has not confirmed it in time")
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
+// The events that are no requests, and what every event does: begin ends what is over, the event changes the state, and
+// settle starts what can be done next.
+
 // Signal says that a message came on the channel: there may be permits.
 func (p *Pool) Signal(now Instant) {
 	defer p.begin(now).settle()

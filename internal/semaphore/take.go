@@ -1,5 +1,7 @@
 package semaphore
 
+// Contending for permits: one Take is for the first waiting requests, and Redis serves as many of these as it can.
+
 // batch bounds the waiters that one Take names, and the ids of one Give.
 const batch = 100
 
@@ -84,33 +86,4 @@ func (p *Pool) takeFailed(o op, r Result) {
 // permitReturn.
 func (p *Pool) giveBackFirst(n int) {
 	p.pendingReturns = append([]permitReturn{{n: n, ifExists: true}}, p.pendingReturns...)
-}
-
-// entryIsUnused reports whether the process has an entry in the wait queue, and no waiter.
-func (p *Pool) entryIsUnused() bool { return p.entryN > 0 && p.queue.Len() == 0 }
-
-// leaveAt returns when the process removes an unused entry. In a turn, the next waiter may come at once.
-func (p *Pool) leaveAt() Instant {
-	if p.closing {
-		return p.now
-	}
-	return max(p.turn.Until, p.now)
-}
-
-// nextLeave removes an unused entry from the wait queue, or tries to until the entry has expired.
-func (p *Pool) nextLeave() bool {
-	if !p.entryIsUnused() || p.now < p.leaveAt() {
-		return false
-	}
-	p.start(op{kind: opLeave, command: Command{Kind: Take}, until: p.now + p.cfg.EntryTimeout()})
-	return true
-}
-
-func (p *Pool) leaveReplied(op, Result) { p.entryN = 0 }
-
-// leaveFailed lets the entry expire if another try has no use.
-func (p *Pool) leaveFailed(o op, r Result) {
-	if !r.Transient || o.expired || p.closing {
-		p.op, p.entryN = op{}, 0
-	}
 }

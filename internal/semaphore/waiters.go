@@ -6,6 +6,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
+// The requests that wait: which are served, which are refused, and when the next try for them is due.
+
 // serve gives permits to the waiting requests, from the head, and returns how many it has given.
 func (p *Pool) serve(n int, handedOff bool) (given int) {
 	for p.queue.Len() > 0 && given+p.queue.Head().N <= n {
@@ -101,28 +103,4 @@ func (p *Pool) refuseAll(reason machine.Reason, detail string) {
 		p.refuseChange(c.Ref, reason, detail)
 	}
 	p.changes = nil
-}
-
-// abandon ends the command, and forgets what is not given back. It refuses the requests of both.
-func (p *Pool) abandon(reason machine.Reason, detail string) {
-	p.closing = true
-	for _, one := range p.op.returns {
-		if p.op.mayBeDone() {
-			p.refuseReturn(one.ref, machine.Unavailable, p.counter.words().mayBeReturned+": "+detail)
-		} else {
-			p.refuseReturn(one.ref, reason, detail)
-		}
-	}
-	for _, one := range p.pendingReturns {
-		p.refuseReturn(one.ref, reason, detail)
-	}
-	changes := p.op.kind != opNone && p.op.kind != opLeave && p.op.command.Kind != Inspect
-	if changes || len(p.pendingReturns)+len(p.rejects.returns) > 0 {
-		p.reportForgotten(detail)
-	}
-	p.mayArrive = p.mayArrive || p.op.kind != opNone
-	if p.op.kind == opChange {
-		p.stopAwaitingChange(reason, detail)
-	}
-	p.op, p.pendingReturns, p.rejects.returns, p.entryN = op{}, nil, nil, 0
 }
