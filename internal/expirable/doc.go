@@ -10,7 +10,7 @@
 // process has come: see scripts/common/once.lua. So a Semaphore has one numbered command under way, and repeats it
 // under its number until its outcome is known or does not matter. The kinds of commands take turns. A Release that
 // Redis rejects is over, and its permits are left to expire; permits that an earlier try may have freed are given back
-// again by later Releases. Renewals have no number: they set an expiry, beside the other commands.
+// again by later Releases. Renewals have no number: they set an expiry, and are sent alongside the other commands.
 //
 // # Waiting
 //

@@ -58,7 +58,7 @@ type Semaphore struct {
 	main op
 	// after is the kind of the last numbered command.
 	after CommandKind
-	// renewal is the command of the watchdog, beside main.
+	// renewal is the command of the watchdog, which may be under way alongside main.
 	renewal op
 	// earlier are the tries of renewal before the last whose replies may still arrive.
 	earlier []op
