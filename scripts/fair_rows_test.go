@@ -64,6 +64,11 @@ var fairTables = []table{
 			before: "u:1=2 30000 /v:2@330 v:3@630", after: "/v:2@330 v:3@630",
 		},
 		{
+			name: "to a foreign client that does not listen yet", publishedAgain: "v:2", args: "releases=u:1 take=0",
+			reply: "[0 300000  1]", again: "[0 300000  0]", published: "v:2",
+			before: "u:1=1 30000 /v:2@330 v:3@630 w:4@930", after: "/v:2@300 v:3@630 w:4@930",
+		},
+		{
 			name: "to a foreign client behind the dead", publishedAgain: "w:3", args: "releases=u:1 take=0", reply: "[0 299000  1]",
 			again: "[0 299000  0]", published: "w:3",
 			before: "u:1=1 30000 /v:2@-1 w:3@299", after: "/w:3@299",

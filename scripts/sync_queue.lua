@@ -127,7 +127,7 @@ local dead = {}              -- clients
 local last, gap, shift = now, 0, 0
 for _, owner in ipairs(waiters) do
   local listed, score = leases[owner], scores[owner]
-  local first, goes = #stay == 0, false
+  local first, goes, shortened = #stay == 0, false, nil
   if score then
     score = score - shift
   end
@@ -145,9 +145,10 @@ for _, owner in ipairs(waiters) do
   elseif next(dead) and dead[client(owner)] then -- only one timeout is waited for a dead process
     goes = is_owner(owner) and not listens(owner)
   elseif first and not holder and client(owner) ~= uuid and score > now + waiter_timeout and not listens(owner) then
-    -- It is next, but cannot be woken. Its timeout may still include the TTL of a holder
-    -- that has left since: it gets one full timeout from now, like all behind it.
-    gap = math.huge
+    -- It is next, but cannot be woken. Its timeout may still include the TTL of a holder that has left since: it gets
+    -- one full timeout from now. Those behind it keep theirs: if it takes the lock after all, Redisson subtracts its
+    -- own timeout from each, which is longer.
+    shortened = now + waiter_timeout
   end
   if goes then
     gap = gap + waiter_timeout
@@ -157,7 +158,7 @@ for _, owner in ipairs(waiters) do
       local closed = math.min(gap, math.max(score - last - waiter_timeout, 0))
       shift, score, gap = shift + closed, score - closed, 0
     end
-    stay[#stay + 1], timeout[owner] = owner, score
+    stay[#stay + 1], timeout[owner] = owner, shortened or score
     last = math.max(last, score or last)
   end
 end

@@ -1,7 +1,6 @@
 package redismodel
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -85,7 +84,7 @@ func (r *run) syncQueue(part int, ends Owner, mayTake bool, top uint64, entries 
 	last := e.walk(now, top)
 	e.join(now, last, entries)
 	l.Queue = e.stay
-	l.QueueEnds = r.end(latest(l.Queue, now) - now + queueReserve)
+	l.QueueEnds = r.end(max(last, latest(l.Queue, now)) - now + queueReserve)
 
 	var head Waiter
 	if len(e.stay) > 0 {
@@ -134,7 +133,7 @@ func (e *queueRun) walk(now time.Duration, top uint64) (last time.Duration) {
 	for _, w := range e.l.Queue {
 		_, listed := e.listed[w.Owner]
 		w.Timeout -= shift
-		first, goes := len(e.stay) == 0, false
+		first, goes, until := len(e.stay) == 0, false, time.Duration(0)
 		switch {
 		case listed:
 			if goes = e.open(); goes {
@@ -148,7 +147,7 @@ func (e *queueRun) walk(now time.Duration, top uint64) (last time.Duration) {
 		case slices.Contains(dead, w.Client):
 			goes = e.Subscribers(w.Owner) == 0
 		case first && e.holder == Owner{} && w.Client != e.client && w.Timeout > now+timeout && e.Subscribers(w.Owner) == 0:
-			gap = math.MaxInt64 // its timeout may still include the TTL of a holder that has left
+			until = now + timeout // its timeout may still include the TTL of a holder that has left
 		}
 		if goes {
 			gap += timeout
@@ -159,8 +158,11 @@ func (e *queueRun) walk(now time.Duration, top uint64) (last time.Duration) {
 			shift, gap = shift+closed, 0
 			w.Timeout -= closed
 		}
-		e.stay = append(e.stay, w)
 		last = max(last, w.Timeout)
+		if until != 0 {
+			w.Timeout = until // but not of those behind it
+		}
+		e.stay = append(e.stay, w)
 	}
 	return last
 }
