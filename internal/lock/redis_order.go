@@ -88,6 +88,8 @@ func (q *redisOrder) grant(l *Lock, o op, r Result) {
 			q.mustResend = q.mustResend || q.overlapped
 			q.noteEmptied(l, o.seq, 0) // its entry was the last of this process
 		}
+	} else {
+		l.lease.longest = q.longestLease // which the waiter that has left may have asked for
 	}
 	l.noteLease(o, r)
 	if o.request != nil && l.grantTaken(o) {
