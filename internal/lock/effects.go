@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
@@ -162,9 +163,15 @@ func (l *Lock) refuse(ref any, reason machine.Reason, detail string) {
 	l.answer(ref, machine.Answer{Kind: machine.NotGranted, Reason: reason, TTL: -1, Detail: detail})
 }
 
-// failIf refuses those requests about leases for which fails is true, and returns the others.
+// failIf refuses those requests about leases for which fails is true, and returns the others. If all stay, it makes no
+// copy: each release calls it, and thousands of readers may await a renewal.
 func failIf[R interface{ answerTo() any }](l *Lock, all []R, fails func(R) bool, reason machine.Reason, detail string) (stay []R) {
-	for _, r := range all {
+	first := slices.IndexFunc(all, fails)
+	if first < 0 {
+		return all
+	}
+	stay = append(stay, all[:first]...)
+	for _, r := range all[first:] {
 		if fails(r) {
 			l.effects.Refuse(r.answerTo(), machine.NotDone, reason, detail)
 		} else {

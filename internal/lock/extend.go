@@ -182,10 +182,14 @@ func (l *Lock) failLeaseRequests(id uint64, reason machine.Reason, detail string
 	}
 }
 
-// expireLeaseRequests refuses the requests about leases that have waited for too long.
+// expireLeaseRequests refuses the requests about leases that have waited for too long. Those that came first are first.
 func (l *Lock) expireLeaseRequests() {
-	l.ensures = failIf(l, l.ensures, func(e ensure) bool { return l.now >= e.by }, machine.Unavailable,
-		"Redis has not renewed the lease in time")
-	l.extensions = failIf(l, l.extensions, func(e extension) bool { return l.now >= e.by }, machine.Unavailable,
-		"Redis has not answered an earlier command in time, and the lease was not changed")
+	if len(l.ensures) > 0 && l.now >= l.ensures[0].by {
+		l.ensures = failIf(l, l.ensures, func(e ensure) bool { return l.now >= e.by }, machine.Unavailable,
+			"Redis has not renewed the lease in time")
+	}
+	if len(l.extensions) > 0 && l.now >= l.extensions[0].by {
+		l.extensions = failIf(l, l.extensions, func(e extension) bool { return l.now >= e.by }, machine.Unavailable,
+			"Redis has not answered an earlier command in time, and the lease was not changed")
+	}
 }

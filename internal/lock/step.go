@@ -165,11 +165,11 @@ func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 	for i := range l.background {
 		due.Add(l.background[i].Due)
 	}
-	for _, e := range l.ensures {
-		due.Add(e.by)
+	if len(l.ensures) > 0 {
+		due.Add(l.ensures[0].by) // the others came later
 	}
-	for _, e := range l.extensions {
-		due.Add(e.by)
+	if len(l.extensions) > 0 {
+		due.Add(l.extensions[0].by)
 	}
 	due.Add(l.sub.Until)
 	if l.main.kind == opCount && l.main.request != nil {
