@@ -107,7 +107,7 @@ func (s *Semaphore) failExtensions(id uint64, reason machine.Reason, detail stri
 
 // answerExtension answers an extension, which is over.
 func (s *Semaphore) answerExtension(e *extension, a machine.Answer) {
-	s.extensions = without(s.extensions, e)
+	s.extensions, s.looked = without(s.extensions, e), 0 // another one of the hold may be next
 	if e.ensures != 0 {
 		a = e.asEnsureAnswer(a)
 	}

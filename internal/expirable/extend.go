@@ -19,9 +19,13 @@ func (s *Semaphore) addExtension(e extension) {
 	s.nextEnd.Add(e.by)
 }
 
-// extend sends the extensions that can be sent.
+// extend sends the extensions that can be sent. While a renewal is under way, it looks at each only once: thousands may
+// wait for the reply, and each event calls it.
 func (s *Semaphore) extend() {
-	for _, e := range s.extensions {
+	if !s.renewal.InFlight {
+		s.looked = 0
+	}
+	for _, e := range s.extensions[s.looked:] {
 		if e.sets != 0 {
 			continue // it was sent
 		}
@@ -31,6 +35,7 @@ func (s *Semaphore) extend() {
 			s.sendExtension(e, h)
 		}
 	}
+	s.looked = len(s.extensions)
 }
 
 func (s *Semaphore) sendExtension(e *extension, h *hold) {

@@ -64,6 +64,8 @@ type Semaphore struct {
 	earlier []op
 	// extensions are other leases for single holds, which wait or are under way.
 	extensions []*extension
+	// looked is the number of the first extensions that were sent, or cannot be sent before a reply comes.
+	looked int
 	// pendingReturns are the permits to give back.
 	pendingReturns []permitReturn
 	// returnAt is the time from which they are given back.
