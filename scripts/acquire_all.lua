@@ -25,8 +25,11 @@
 --                                      in ttl ms. Or the lock is left to foreign clients, or to the
 --                                      first client in its wait queue, for ttl ms
 
+--- include common/clock.lua
 --- include common/take.lua
 --- include common/foreign_hash.lua
+--- include common/hash_values.lua
+--- include common/fair_queue.lua
 --- include common/tokens.lua
 --- include common/wait_queue_entries.lua
 --- include common/wait_queue.lua
@@ -36,8 +39,7 @@
 local owner, lease, wanted, settings, entry, notified = unpack(ARGV, 1, 6)
 lease = tonumber(lease)
 local tokens = {}
-local clock = redis.call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local now = epoch_ms()
 
 -- Returns in how many ms the first live waiter of a fair lock's queue counts as dead, nil without one.
 local function queued(queue, timeouts)

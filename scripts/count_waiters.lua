@@ -9,7 +9,7 @@
 --
 -- Reply: {others}  how many wait
 
---- include common/foreign_hash.lua
+--- include common/hash_values.lua
 --- include common/wait_queue.lua
 --- include common/read_write.lua
 

@@ -21,6 +21,7 @@
 
 --- include common/once.lua
 --- include common/counts.lua
+--- include common/clock.lua
 --- include common/expirable.lua
 --- include common/other_keys.lua
 

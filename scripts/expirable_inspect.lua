@@ -7,6 +7,7 @@
 -- Reply: {free, taken, all, "set"}; {0, taken, 0, ""} if no number of permits is set
 
 --- include common/counts.lua
+--- include common/clock.lua
 --- include common/expirable.lua
 
 local free_key, taken_key = KEYS[1], KEYS[2]

@@ -17,6 +17,7 @@
 
 --- include common/once.lua
 --- include common/counts.lua
+--- include common/clock.lua
 --- include common/expirable.lua
 --- include common/restore.lua
 

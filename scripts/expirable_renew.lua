@@ -7,6 +7,7 @@
 --
 -- Reply: a text that has for each of them "1" if it was renewed, or "0"
 
+--- include common/clock.lua
 --- include common/expirable.lua
 
 local taken_key, lease = KEYS[1], ARGV[1]

@@ -25,6 +25,7 @@
 --- include common/number.lua
 --- include common/once.lua
 --- include common/counts.lua
+--- include common/clock.lua
 --- include common/expirable.lua
 --- include common/restore.lua
 --- include common/present_memory.lua

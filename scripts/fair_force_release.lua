@@ -10,20 +10,21 @@
 --
 -- Reply: 1 if one of them held it, else 0
 
+--- include common/clock.lua
 --- include common/other_keys.lua
 --- include common/foreign_hash.lua
+--- include common/fair_queue.lua
 --- include common/force.lua
 
 local hash = KEYS[1]
 local queue, timeouts, channel = ARGV[1], ARGV[2], ARGV[3]
 check_lock(hash)
-local clock = redis.call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local now = epoch_ms()
 local reachable = call_if_here('EXISTS', queue, timeouts) -- without both, no waiter counts as dead
 local first = call_if_here('LINDEX', queue, 0)
 local evicted = 0
-check_some(call_if_here, 'LRANGE', queue, MAX_SEEN)
-check_some(call_if_here, 'ZRANGE', timeouts, MAX_SEEN)
+read_checked('LRANGE', call_if_here, queue, MAX_SEEN)
+read_checked('ZRANGE', call_if_here, timeouts, MAX_SEEN)
 while reachable and first and is_owner(first) and evicted < MAX_ENTRIES do
   local score = call_if_here('ZSCORE', timeouts, first)
   if score and tonumber(score) > now then

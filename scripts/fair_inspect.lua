@@ -8,13 +8,13 @@
 
 --- include common/other_keys.lua
 --- include common/foreign_hash.lua
+--- include common/fair_queue.lua
 
 local hash, queue = KEYS[1], ARGV[1]
 local left = redis.call('PTTL', hash)
 local waiting = call_if_here('LLEN', queue) or 0
--- The first entry is checked before the others, which may be large.
-for _, max in ipairs(waiting > 0 and {1, MAX_SEEN} or {}) do
-  check_entries(call_if_here('LRANGE', queue, 0, max - 1) or {})
+if waiting > 0 then -- fails if they are not owners
+  read_checked('LRANGE', call_if_here, queue, math.min(waiting, MAX_SEEN))
 end
 if left == -2 then
   return {left, waiting, '', ''}

@@ -10,6 +10,7 @@
 -- Reply: 1 if one of them held it so, else 0.
 
 --- include common/foreign_hash.lua
+--- include common/hash_values.lua
 --- include common/read_write.lua
 --- include common/force.lua
 

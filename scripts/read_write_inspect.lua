@@ -11,6 +11,7 @@
 -- lock's name does not block Redis; the number still counts all fields.
 
 --- include common/foreign_hash.lua
+--- include common/hash_values.lua
 
 local hash, channel = KEYS[1], ARGV[1]
 check_lock(hash)

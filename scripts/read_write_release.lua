@@ -11,7 +11,7 @@
 -- Reply: 0 if the owner held the lock, else -1. When the lock becomes free and no client in the
 -- wait queue gets it, "1" (wake all) is published after a writer, and "0" (wake one) after the last reader.
 
---- include common/foreign_hash.lua
+--- include common/hash_values.lua
 --- include common/wait_queue_entries.lua
 --- include common/wait_queue.lua
 --- include common/read_write.lua

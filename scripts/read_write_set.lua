@@ -24,6 +24,7 @@
 --                               ARGV[6], the owner has no hold to release
 
 --- include common/foreign_hash.lua
+--- include common/hash_values.lua
 --- include common/wait_queue.lua
 --- include common/read_write.lua
 

@@ -18,7 +18,7 @@
 --        {RELEASED, open}  it has released the lock; open is 1 if the lock is free now and left to
 --                          foreign clients, else 0
 
---- include common/foreign_hash.lua
+--- include common/hash_values.lua
 --- include common/wait_queue.lua
 --- include common/read_write.lua
 

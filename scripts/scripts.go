@@ -1,8 +1,8 @@
 // Package scripts holds the Lua scripts that Lockkeeper runs inside Redis, one file per operation. The header of a file
-// documents its KEYS, ARGV and reply, and its first lines name them in the same order. A line "--- include common/x.lua"
-// stands for that file, which has what several scripts need, or what would hide the rest of one. A script includes it as
-// late as it can, since the definitions in it cost time in Redis. Names in capitals that no file defines are from this
-// one. docs/glossary.md defines the terms.
+// documents its KEYS, ARGV and reply, and its first lines name them in the same order. A line
+// "--- include common/x.lua" stands for that file, which has what several scripts need, or what would hide the rest of
+// one. A script includes it as late as it can, since the definitions in it cost time in Redis; if it is indented, only
+// its block has them. Names in capitals that no file defines are from this one. docs/glossary.md defines the terms.
 //
 // The scripts leave the same state in Redis as Redisson's: the same key, field, channel and payload. Besides Redisson's
 // keys they have their own, which begin with lockkeeper_ after any prefix. They set the hold count instead of adding to
@@ -144,7 +144,7 @@ func expand(file string, has map[string]bool) string {
 	}
 	var text strings.Builder
 	for line := range strings.Lines(string(source)) {
-		part, isInclude := strings.CutPrefix(line, include)
+		part, isInclude := strings.CutPrefix(strings.TrimLeft(line, " "), include)
 		switch part = strings.TrimSpace(part); {
 		case !isInclude:
 			text.WriteString(line)

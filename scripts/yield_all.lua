@@ -15,7 +15,7 @@
 --        {ABSENT, 0}    it did not; those that it held are released
 
 --- include common/other_keys.lua
---- include common/foreign_hash.lua
+--- include common/hash_values.lua
 --- include common/foreign_fields.lua
 --- include common/wait_queue_entries.lua
 --- include common/wait_queue.lua

@@ -126,13 +126,8 @@ var All = []Control{
 	{
 		Name: "fair queue ignored", Rule: "fair locks are granted in order of arrival",
 		Broken: "a free lock is granted to any request, past the queue",
-		Edits: []Edit{
-			{"scripts/sync_queue.lua", "    goes = first and not holder and may_take", "    goes = not holder and may_take"},
-			{"scripts/sync_queue.lua",
-				"    if #stay == 0 and not holder and may_take then\n      grant(owner)\n    else",
-				"    if not holder and may_take then\n      grant(owner)\n    else"},
-		},
-		Plan: plan(traffic.Style{Kind: traffic.Fair, Workers: 4, Hold: ms(20, 60), Think: ms(0, 10)}),
+		Edits:  []Edit{{"scripts/sync_queue.lua", "return not queue.stay[1] and not lock.holder", "return not lock.holder"}},
+		Plan:   plan(traffic.Style{Kind: traffic.Fair, Workers: 4, Hold: ms(20, 60), Think: ms(0, 10)}),
 	},
 	{
 		Name: "a lock that lingers is not given up", Rule: "another process gets a lock that lingers without a holder as soon as it asks",

@@ -35,9 +35,3 @@ local MAX_EXPIRED = 1000
 
 -- The time of permits that never expire, as Redisson writes them.
 local NEVER = 922337203685477
-
--- Returns the time in ms by the server's clock: the clocks of clients differ.
-local function epoch_ms()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end

@@ -1,6 +1,7 @@
 -- Common part of the scripts that free a lock with one owner by force.
 
 --- include common/foreign_hash.lua
+--- include common/hash_values.lua
 --- include common/foreign_fields.lua
 --- include common/ask_holder.lua
 

@@ -1,6 +1,7 @@
 -- Common part of the scripts that end holds.
 
 --- include common/foreign_hash.lua
+--- include common/hash_values.lua
 
 -- Reports whether the mode of a lock is missing, or a mode of a read/write lock.
 local function is_our_mode(hash)

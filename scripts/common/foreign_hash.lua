@@ -19,7 +19,7 @@ local OWNER = '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x
 
 -- Reports whether a text is an owner.
 local function is_owner(text)
-  local rest = #text <= MAX_OWNER_LENGTH and not string.find(text, '[A-F]') and string.match(text, OWNER)
+  local rest = #text <= MAX_OWNER_LENGTH and not string.find(text, '%u') and string.match(text, OWNER)
   if rest == '' or rest == ':write' then
     return true
   end
@@ -30,18 +30,6 @@ end
 -- Fails the script because a key is not ours.
 local function refuse_foreign(what)
   error('WRONGTYPE ' .. what .. ': expected owners, "<client uuid>:<number>"', 0)
-end
-
--- Returns the value of a field of a lock's hash; nil if there is none, or it is longer than a hold count.
-local function value_of(hash, field)
-  local length = redis.call('HSTRLEN', hash, field)
-  return length > 0 and length <= MAX_COUNT_LENGTH and redis.call('HGET', hash, field) or nil
-end
-
--- Returns the hold count in a field of a lock's hash; nil if the field is not there, or has another value.
-local function count_in(hash, field)
-  local value = value_of(hash, field)
-  return value and string.find(value, '^%d+$') and value or nil
 end
 
 -- Returns some of the fields of a lock's hash, and their values; none if there is no such key. Fails if
@@ -83,52 +71,4 @@ local function owner_in(fields)
     end
   end
   return '', ''
-end
-
--- How many entries a fair lock's queue may have: to read more would block Redis for long. Waiters join no full queue.
-local MAX_ENTRIES = 10000
-
--- For how many ms a waiter of a fair lock may count as alive: a year.
-local MAX_WAIT = 31536000000
-
--- Fails if one of these entries of a fair lock's queue, or of its timeouts, is not an owner.
-local function check_entries(entries)
-  for _, entry in ipairs(entries) do
-    if not is_owner(entry) then
-      refuse_foreign('the queue of the lock has entries that are not owners')
-    end
-  end
-end
-
--- Checks some of the n entries of a fair lock's queue, or of its timeouts, the first before the others: entries of
--- another application may be large. range is the command that reads them, and run runs it.
-local function check_some(run, range, key, n)
-  check_entries(run(range, key, 0, 0) or {})
-  if n > 1 then
-    check_entries(run(range, key, 0, MAX_SEEN - 1) or {})
-  end
-end
-
--- Returns the entries of a fair lock's queue, and their timeouts, at most a year from now. Fails if there are more than
--- may be read, or if one is not an owner. All that count as dead are checked, since those are deleted.
-local function read_queue(queue, timeouts, now)
-  local n = math.max(redis.call('LLEN', queue), redis.call('ZCARD', timeouts))
-  if n > MAX_ENTRIES then
-    refuse_foreign('the queue of the lock has ' .. n .. ' entries, more than ' .. MAX_ENTRIES)
-  end
-  check_some(redis.call, 'LRANGE', queue, n)
-  check_some(redis.call, 'ZRANGE', timeouts, n)
-  local waiters, timed = redis.call('LRANGE', queue, 0, -1), redis.call('ZRANGE', timeouts, 0, -1, 'WITHSCORES')
-  local scores, dead = {}, {}
-  for i = 1, #timed, 2 do
-    scores[timed[i]] = math.min(tonumber(timed[i + 1]), now + MAX_WAIT) -- it may be infinite
-    dead[timed[i]] = true
-  end
-  for _, waiter in ipairs(waiters) do
-    dead[waiter] = not (scores[waiter] and scores[waiter] > now)
-  end
-  for entry, is_dead in pairs(dead) do
-    check_entries(is_dead and {entry} or {})
-  end
-  return waiters, scores
 end
