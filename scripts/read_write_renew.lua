@@ -23,7 +23,8 @@ for i, key in ipairs(KEYS) do
       lease_read(prefix, owner, n, n, lease)
     end
     local left = redis.call('PTTL', key)
-    local others_last_longer = left > lease and redis.call('HLEN', key) ~= 1 + (mine[1] and 1 or 0) + (mine[2] and 1 or 0)
+    local own_fields = 1 + (mine[1] and 1 or 0) + (mine[2] and 1 or 0) -- with the mode
+    local others_last_longer = left > lease and redis.call('HLEN', key) ~= own_fields
     redis.call('PEXPIRE', key, others_last_longer and left or lease)
     renewed[i] = RENEWED
   else

@@ -15,25 +15,29 @@
 --- include common/other_keys.lua
 --- include common/whereabouts.lua
 
-local whereabouts, field, token, text, max, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5]
-local last = tonumber(call_if_here('GETRANGE', ARGV[6], 0, 20) or '') or math.huge -- unknown: the counter is missing
+local whereabouts = KEYS[1]
+local field, token_text, text, max_lines, ttl, counter = unpack(ARGV)
+local token = tonumber(token_text)
+max_lines = tonumber(max_lines)
+local last = tonumber(call_if_here('GETRANGE', counter, 0, 20) or '') or math.huge -- unknown: the counter is missing
 if token > last then
   return 0
 end
 local at, left = read_whereabouts(whereabouts)
-local lines = {ARGV[2] .. ' ' .. text}
+local lines = {token_text .. ' ' .. text}
 local size = #lines[1]
 for line in string.gmatch(field == 'at' and at or left, '[^\n]+') do
   local other = tonumber(string.match(line, '^%d+')) or 0
   if other > token and other <= last then
     return 0
-  elseif other < token and #lines < max and size + 1 + #line <= MAX_READ then
+  elseif other < token and #lines < max_lines and size + 1 + #line <= MAX_READ then
     lines[#lines + 1], size = line, size + 1 + #line
   end
 end
 if size > MAX_READ then
   return 0
 end
+
 redis.call('PEXPIRE', whereabouts, ttl) -- first: a user who may not set a TTL leaves no key without one
 redis.call('HSET', whereabouts, field, table.concat(lines, '\n'))
 redis.call('PEXPIRE', whereabouts, ttl)

@@ -9,10 +9,12 @@
 -- ARGV[3]  the record's TTL in ms
 --
 -- Reply: 1
+
+--- include common/clock.lua
+
 local list, record = KEYS[1], KEYS[2]
 local system, text, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = epoch_ms()
 local DIGIT = '[0-9a-f]'
 local SYSTEM = '^' .. string.rep(DIGIT, 8) .. '%-' .. string.rep(DIGIT, 4) .. '%-' .. string.rep(DIGIT, 4) .. '$'
 local MAX_SEEN, MAX_EXPIRED, MAX_READ = 16, 1000, 1000000
@@ -27,9 +29,15 @@ local function has_system(members)
   return not members[1]
 end
 
--- The first is checked before others, which may be large.
-if not redis.call('ZSCORE', list, system) and not has_system(redis.call('ZRANGE', list, 0, 0))
-    and not has_system(redis.call('ZRANGE', list, 0, MAX_SEEN - 1)) and not has_system(redis.call('ZRANGE', list, -1, -1)) then
+-- Reports whether the list has Systems, or is empty. The first member is checked before others, which may be large.
+local function is_ours()
+  return redis.call('ZSCORE', list, system)
+    or has_system(redis.call('ZRANGE', list, 0, 0))
+    or has_system(redis.call('ZRANGE', list, 0, MAX_SEEN - 1))
+    or has_system(redis.call('ZRANGE', list, -1, -1))
+end
+
+if not is_ours() then
   error('WRONGTYPE the sorted set of all Systems belongs to another application', 0)
 end
 -- A full Redis refuses a SET, unless another write comes before it: the record of a process that lives stays.
@@ -37,7 +45,9 @@ if redis.call('PTTL', record) > 0 then
   redis.call('PEXPIRE', record, ttl)
 end
 redis.call('SET', record, text, 'PX', ttl)
-local stay, read = 0, 0 -- members that stay may be large
+
+-- Systems whose records have expired leave the list.
+local stay, read = 0, 0 -- how many other members stay, and how many bytes they have: they may be large
 for _ = 1, MAX_EXPIRED do
   local member = read < MAX_READ and redis.call('ZRANGE', list, '-inf', now, 'BYSCORE', 'LIMIT', stay, 1)[1]
   if not member then
@@ -48,6 +58,7 @@ for _ = 1, MAX_EXPIRED do
     stay, read = stay + 1, read + #member
   end
 end
+
 local longest = math.max(redis.call('PTTL', list), ttl)
 redis.call('PEXPIRE', list, longest) -- a user who may not set a TTL fails here, and leaves no list without one
 redis.call('ZADD', list, now + ttl, system)

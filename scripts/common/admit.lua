@@ -5,10 +5,12 @@
 --- include common/wait_queue.lua
 --- include common/ask_holder.lua
 
--- Decides whether an owner may take a lock (count is 1), or set its hold count. Returns whether the
--- lock is free. If the owner may not, also returns for how many ms it is refused, and the holder. Without
--- a holder (""), the lock is left to foreign clients, or there is nothing to re-enter (-2). If it may, the last value
--- says whether the wait queue was empty; the first process that joins it asks the holder for the lock.
+-- Decides whether an owner may take a lock (count is 1), or set its hold count. Returns
+--
+--   whether the lock is free;
+--   nil if the owner may; for how many ms it is refused; or -2: the lock is free, so there is nothing to re-enter;
+--   the holder, if it is refused; "" if the free lock is left to foreign clients;
+--   whether the wait queue was empty, if the owner may. The first process that joins it asks the holder for the lock
 local function admit(hash, owner, count, key, settings, counter, entry, notified)
   local holders = redis.call('HRANDFIELD', hash, 2) -- a plain lock has one at most
   local holder = holders[1]
@@ -19,7 +21,7 @@ local function admit(hash, owner, count, key, settings, counter, entry, notified
   if free and count ~= '1' then
     return free, -2, ''
   end
-  local granted, rest = free or ours, nil
+  local granted, rest = free or ours, nil -- rest: for how many ms the lock is left to foreign clients
   local size = size_of(key, not granted and owner, entry)
   local queue_was_empty = size == 0
   if size and (size > 0 or not granted and entry ~= '') then
@@ -35,8 +37,12 @@ local function admit(hash, owner, count, key, settings, counter, entry, notified
     return free, nil, nil, queue_was_empty
   elseif rest then
     return free, rest, ''
-  elseif not free and (queue_was_empty or entry == '') and has_one_server(settings) then -- in a cluster no lock lingers
+  end
+  if not free and (queue_was_empty or entry == '') and has_one_server(settings) then -- in a cluster no lock lingers
     ask_holder(hash, holder)
   end
-  return free, redis.call('PTTL', hash), free and redis.call('HRANDFIELD', hash) or holder
+  if free then -- another process in the wait queue has got the lock
+    holder = redis.call('HRANDFIELD', hash)
+  end
+  return free, redis.call('PTTL', hash), holder
 end

@@ -10,14 +10,14 @@
 -- Returns for how many ms the lock is held, and the holder; nil if the entry was not confirmed.
 local function confirm_entry(hash, owner, count, key, entry)
   local ttl, term, _, _, _, listens = string.match(entry, ADDED_ENTRY)
-  local ok, lasts, holder = pcall(function()
+  local ok, held_for, held_by = pcall(function()
     local holders = ttl and count == '1' and redis.call('HRANDFIELD', hash, 2) or {}
     if not holders[1] or holders[1] == owner then
       return nil
     end
     local client = string.match(owner, '^[^:]*')
     local found = redis.call('HMGET', key, client, 'open')
-    local arrived, seen, lasted, old_term = string.match(found[1] or '', STORED_ENTRY)
+    local arrived, seen, old_ttl, old_term = string.match(found[1] or '', STORED_ENTRY)
     if not arrived or found[2] or tonumber(old_term) > tonumber(term) then
       return nil
     end
@@ -25,18 +25,18 @@ local function confirm_entry(hash, owner, count, key, entry)
     local now = clock[1] * 1000000 + clock[2]
     local order = string.gsub(key, 'queue', 'order', 1)
     local score = listens == '1' and arrived or arrived - 2 ^ 53 -- see wait_queue_entries.lua
-    if math.abs(now - seen) >= lasted * 1000
+    if math.abs(now - seen) >= old_ttl * 1000
       or redis.call('ZADD', order, 'XX', 'CH', -(now + ttl * 1000), '-' .. client) == 0 then
       return nil
     end
     redis.call('ZADD', order, score, client) -- also if it was lost
-    local ends = math.max(ttl, redis.call('PTTL', key))
-    redis.call('PEXPIRE', order, ends)
-    redis.call('PEXPIRE', key, ends)
+    local longest = math.max(ttl, redis.call('PTTL', key))
+    redis.call('PEXPIRE', order, longest)
+    redis.call('PEXPIRE', key, longest)
     redis.call('HSET', key, client, arrived .. ' ' .. string.format('%.0f', now) .. ' ' .. entry)
     return redis.call('PTTL', hash), holder
   end)
   if ok then
-    return lasts, holder
+    return held_for, held_by
   end
 end

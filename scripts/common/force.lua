@@ -12,11 +12,17 @@ local function end_named(hash, from)
   local fields, ended = redis.call('HLEN', hash), 0
   for i = from, #ARGV do
     -- While a cluster moves the slot, a hash that was just deleted cannot be read.
-    local named = {}
-    for _, field in ipairs(is_owner(ARGV[i]) and ended < fields and {ARGV[i], ARGV[i] .. ':write'} or {}) do
-      named[#named + 1] = count_in(hash, field) and field
+    if is_owner(ARGV[i]) and ended < fields then
+      local named = {}
+      for _, field in ipairs({ARGV[i], ARGV[i] .. ':write'}) do
+        if count_in(hash, field) then
+          named[#named + 1] = field
+        end
+      end
+      if named[1] then
+        ended = ended + redis.call('HDEL', hash, unpack(named))
+      end
     end
-    ended = ended + (named[1] and redis.call('HDEL', hash, unpack(named)) or 0)
   end
   if ended > 0 then
     ask_holder(hash, holder)

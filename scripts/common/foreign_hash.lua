@@ -3,7 +3,7 @@
 -- A key with the name of a lock may belong to another application. Such a key is never changed, shown or
 -- waited for: the script fails, and its error has no field and no value of the key. An owner of a lock is
 -- "<client uuid>:<number>", with ":write" behind it if it writes, and the id of its transaction if it has
--- one in Redisson. Its value is a hold count.
+-- one in Redisson. Its value is a hold count. A read/write lock has another field, its "mode".
 
 -- How many fields of a hash are checked. A lock with many readers has more: Redis then chooses some at
 -- random. So the check costs the same for a lock with thousands of readers, and for a foreign hash of
@@ -32,14 +32,14 @@ local function refuse_foreign(what)
   error('WRONGTYPE ' .. what .. ': expected owners, "<client uuid>:<number>"', 0)
 end
 
--- Returns some of the fields of a lock's hash, and their values; none if there is no such key. Fails if
--- one of them is not a lock's. names are two fields of the hash, or its only one, if they are known. The values
--- are read only if all names are owners, and all values are as short as hold counts.
+-- Returns a list of some fields of a lock's hash, each with its value behind it; empty if there is no such key. Fails
+-- if one of them is not a lock's. names are two fields of the hash, or its only one, if they are known. The values are
+-- read only if all names are owners, and all values are as short as hold counts.
 local function check_lock(hash, names)
   if not names or names[2] then
     names = redis.call('HRANDFIELD', hash, MAX_SEEN)
   end
-  local fields, ours, moded = {}, true, false
+  local fields, ours, has_mode = {}, true, false
   for _, name in ipairs(names) do
     ours = ours and (name == 'mode' or is_owner(name)) and redis.call('HSTRLEN', hash, name) <= MAX_COUNT_LENGTH
   end
@@ -50,20 +50,20 @@ local function check_lock(hash, names)
   for i = 1, #fields, 2 do
     local name, value = fields[i], fields[i + 1]
     if name == 'mode' then
-      moded = value == 'read' or value == 'write'
-      ours = ours and moded and #fields > 2
+      has_mode = value == 'read' or value == 'write'
+      ours = ours and has_mode and #fields > 2
     else
       ours = ours and string.find(value, '^%d+$')
     end
   end
   -- Several owners share a lock only as readers.
-  if not ours or #fields > 2 and #fields < 2 * MAX_SEEN and not moded then
+  if not ours or #fields > 2 and #fields < 2 * MAX_SEEN and not has_mode then
     refuse_foreign('the key is a hash with ' .. redis.call('HLEN', hash) .. ' fields, but not a lock')
   end
   return fields
 end
 
--- Returns the first owner among fields and values, and its value; "" if there is none.
+-- Returns the first owner in such a list, and its value; "" if there is none.
 local function owner_in(fields)
   for i = 1, #fields, 2 do
     if fields[i] ~= 'mode' then

@@ -15,17 +15,17 @@
 -- error before change() leaves no other trace. change() must undo its writes if it fails. With late, a late command is
 -- carried out, but not recorded.
 local function once(record, number, decide, late)
-  local keep = 3600000
-  local last, said, before = read_record(record)
+  local HOUR = 3600000 -- in ms
+  local last, last_reply, before = read_record(record)
   if before == '' then
-    last, said, before = '0', '', '0'
+    last, last_reply, before = '0', '', '0'
   elseif not last then
     error('WRONGTYPE the key of the last command has another value', 0)
   end
   if last == number then
-    redis.call('PEXPIRE', record, keep) -- replicas that have this write have the earlier ones too
+    redis.call('PEXPIRE', record, HOUR) -- replicas that have this write have the earlier ones too
     local reply = {}
-    for n in string.gmatch(said, '-?%d+') do
+    for n in string.gmatch(last_reply, '-?%d+') do
       table.insert(reply, tonumber(n))
     end
     return reply
@@ -39,12 +39,12 @@ local function once(record, number, decide, late)
   for i, n in ipairs(reply) do
     words[i + 1] = string.format('%.0f', n) -- Lua would round a large one
   end
-  redis.call('PEXPIRE', record, keep) -- a server out of memory refuses no write after the first
-  redis.call('SET', record, is_late and before or table.concat(words, ' '), 'PX', keep)
+  redis.call('PEXPIRE', record, HOUR) -- a server out of memory refuses no write after the first
+  redis.call('SET', record, is_late and before or table.concat(words, ' '), 'PX', HOUR)
   if change then
     local ok, problem = pcall(change)
     if not ok then
-      redis.call('SET', record, before, 'PX', keep)
+      redis.call('SET', record, before, 'PX', HOUR)
       error(problem, 0)
     end
   end

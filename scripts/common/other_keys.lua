@@ -5,8 +5,8 @@
 -- then be on the other server.
 
 -- Returns the text of an error from Redis's first word on, such as "WRONGTYPE". Redis before 7 puts the line of the
--- script, and "-", before some errors. An error may quote a key, which may be any text, so only the beginning of the text
--- says which error it is.
+-- script, and "-", before some errors. An error may quote a key, which may be any text, so only the beginning of the
+-- text says which error it is.
 local function words_of(problem)
   local text = type(problem) == 'table' and problem.err or tostring(problem)
   text = string.gsub(text, '^@?user_script: ?%d+: ', '')

@@ -18,8 +18,8 @@ local MAX_WOKEN = 1000
 local AT_ONCE = 8
 
 -- Opens the wait queue of a semaphore for a client; nil if it is not all here. In the result, size is the number of
--- entries that listen, own is how many of them are the client's, and mine is the text of its entry. dropped says that
--- an entry has gone, so that the entries behind it have moved up.
+-- entries that listen, own is how many of them are the client's (0 or 1), and mine is the text of its entry. dropped
+-- says that an entry has gone, so that the entries behind it have moved up.
 local function open_queue(semaphore, key, settings, client)
   local order = order_of(key)
   local members, one_server = call_if_here('ZCARD', order), has_one_server(settings)
@@ -35,6 +35,7 @@ local function open_queue(semaphore, key, settings, client)
   }
 end
 
+-- Returns the time (epoch, µs), the same one for the whole script.
 local function time_of(queue)
   if not queue.now then
     local clock = redis.call('TIME')
@@ -55,8 +56,8 @@ local function is_reachable(queue, entry)
     or redis.call('PUBSUB', NUMSUB, turn_channel(queue.key, entry))[2] > 0
 end
 
--- Calls visit with the entries that listen, in their order, until it returns true. Removes the entries of clients that
--- have gone.
+-- Calls visit(entry, wants) with the entries that listen, in their order, until it returns true. wants is for how many
+-- permits an entry waits. Removes the entries of clients that have gone.
 local function visit_entries(queue, visit)
   local visited = 0
   repeat
@@ -70,7 +71,7 @@ local function visit_entries(queue, visit)
         if name == queue.client then
           queue.own, queue.mine = 0, nil
         end
-        queue.dropped = queue.dropped or texts[i]
+        queue.dropped = queue.dropped or texts[i] and true -- without a text, it had no place
       elseif visit(entry, math.max(entry.tokens, 1)) then
         return
       else
@@ -93,8 +94,8 @@ local function reserved_in(queue, free)
   return math.min(sum, free)
 end
 
--- Wakes the processes for which the free permits suffice now, and did not suffice before; also the others if an entry
--- before them has gone.
+-- Wakes the processes for which the free permits suffice now, and did not suffice before, when there were so many; also
+-- the others if an entry before them has gone.
 local function wake_up(queue, before, free)
   local sum, woken = 0, 0
   if queue.size > 0 and free > 0 then
@@ -109,7 +110,7 @@ local function wake_up(queue, before, free)
   end
 end
 
--- Removes the client's entry, which wanted so many permits.
+-- Removes the client's entry, and remembers how many permits it wanted.
 local function leave(queue)
   if queue.mine then
     remove(queue, queue.client)
@@ -118,23 +119,33 @@ local function leave(queue)
   end
 end
 
--- Adds an entry for the client at the end, or confirms the one that it has, unless the server is out of memory. An
--- entry that did not listen had no place, and an entry that no longer listens loses its place. The entries behind it
--- then move up, as they do behind an entry that wants fewer permits than before. A new key would stop the move of a
--- slot.
-local function enter(queue, wanted)
-  local now = time_of(queue)
-  local old = queue.own == 1 and parse_entry(queue.client, queue.mine, now)
-  local text = string.format('%s %.0f ', old and old.arrived or string.format('%.0f', now), now) .. wanted
-  local entry = parse_entry(queue.client, text, now)
-  if not entry or not queue.one_server and queue.size == 0 and not call_if_here('EXISTS', queue.semaphore, queue.key, queue.order) then
-    return
-  end
-  -- Removes the entries that have expired: visit_entries finds only the ones that listen.
-  for _, member in ipairs(call_if_here('ZRANGE', queue.order, -now, '(0', 'BYSCORE', 'LIMIT', 0, 1000) or {}) do
+-- Removes the entries that have expired: visit_entries finds only the ones that listen.
+local function remove_expired(queue)
+  local expired = call_if_here('ZRANGE', queue.order, -time_of(queue), '(0', 'BYSCORE', 'LIMIT', 0, 1000) or {}
+  for _, member in ipairs(expired) do
     remove(queue, string.sub(member, 2))
     queue.dropped = true
   end
+end
+
+-- Reports whether all keys are here. A new key would stop the move of a slot.
+local function all_here(queue)
+  return queue.one_server or queue.size > 0 or call_if_here('EXISTS', queue.semaphore, queue.key, queue.order)
+end
+
+-- Adds an entry for the client at the end, or confirms the one that it has, unless the server is out of memory. An
+-- entry that did not listen had no place, and an entry that no longer listens loses its place. The entries behind it
+-- then move up, as they do behind an entry that wants fewer permits than before.
+local function enter(queue, wanted)
+  local now = time_of(queue)
+  local old = queue.own == 1 and parse_entry(queue.client, queue.mine, now)
+  local arrived = old and old.arrived or string.format('%.0f', now)
+  local text = arrived .. ' ' .. string.format('%.0f', now) .. ' ' .. wanted
+  local entry = parse_entry(queue.client, text, now)
+  if not entry or not all_here(queue) then
+    return
+  end
+  remove_expired(queue)
   local ok, problem = pcall(function()
     local ttl = math.max(entry.ttl, queue.size > 0 and call_if_here('PTTL', queue.key) or 0)
     take(queue.key, ttl, queue.client, text)

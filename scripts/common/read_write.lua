@@ -29,8 +29,12 @@ end
 -- as dead; the others carry no further information, and are omitted if they cannot be written here.
 local function lease_read(prefix, owner, i, before, lease)
   local key = lease_key(prefix, owner, i)
-  if i > before or call_if_here('PEXPIRE', key, lease) ~= 1 then
-    (i == 1 and redis.call or call_if_here)('SET', key, '1', 'PX', lease)
+  if i <= before and call_if_here('PEXPIRE', key, lease) == 1 then
+    return
+  elseif i == 1 then
+    redis.call('SET', key, '1', 'PX', lease)
+  else
+    call_if_here('SET', key, '1', 'PX', lease)
   end
 end
 
@@ -48,7 +52,8 @@ local function hold(hash, owner, writes, reads, lease, prefix, free, before)
   for i = 1, math.min(reads, MAX_HOLDS) do
     lease_read(prefix, owner, i, before, lease)
   end
-  local fields, gone = {'mode', writes > 0 and 'write' or 'read'}, nil
+  local fields = {'mode', writes > 0 and 'write' or 'read'}
+  local gone -- the field of a count that is 0
   for field, count in pairs({[owner] = reads, [owner .. ':write'] = writes}) do
     if count > 0 then
       fields[#fields + 1], fields[#fields + 2] = field, count
@@ -81,9 +86,9 @@ local function end_leases(owner, prefix, reads)
   end
 end
 
--- Looks at fields of the hash. Returns whether one is another application's; for how many ms the longest lease of
--- a reader lasts, nil if it may be on the other server; and the owners that have none. Those are dead: Redisson
--- ignores them as well when it ends the lock.
+-- Looks at fields of the hash. Returns whether one is another application's; for how many ms the longest lease of a
+-- reader lasts, nil if a lease may be on the other server; and the owners whose leases are over. Those are dead:
+-- Redisson ignores them as well when it ends the lock.
 local function look_at(hash, prefix, fields)
   local foreign, owners = false, {}
   for _, field in ipairs(fields) do
@@ -99,10 +104,8 @@ local function look_at(hash, prefix, fields)
   local longest, dead = 0, {}
   for i, field in ipairs(owners) do
     local lasts, holds = 0, exactly(counts[i])
-    if not holds or holds < 0 then
-      foreign, lasts, holds = true, nil, 0
-    end
-    for n = 1, math.min(holds, MAX_HOLDS) do
+    local is_count = holds and holds >= 0
+    for n = 1, is_count and math.min(holds, MAX_HOLDS) or 0 do
       local key = lease_key(prefix, field, n)
       local left = call_if_here('PTTL', key)
       if not left or left == -2 and not call_if_here('EXISTS', hash, key) then
@@ -110,8 +113,10 @@ local function look_at(hash, prefix, fields)
       end
       lasts = math.max(lasts, left)
     end
-    longest = math.max(longest, lasts or 0)
-    if lasts == 0 then
+    longest = math.max(longest, lasts)
+    if not is_count then
+      foreign = true
+    elseif lasts == 0 then
       dead[#dead + 1] = field
     end
   end
@@ -123,21 +128,25 @@ end
 -- removes all fields, after all reads: if Redis refuses a command, it leaves no lock without an owner, which would keep
 -- every client out.
 local function end_holds(hash, prefix, ended)
-  local ends, fields = {}, {}
+  local is_ended, fields = {}, {}
   for _, field in ipairs(ended) do
-    ends[field] = true
+    is_ended[field] = true
   end
   for _, field in ipairs(redis.call('HRANDFIELD', hash, MAX_READERS + 1 + #ended)) do
-    fields[#fields + 1] = not ends[field] and field or nil
+    if not is_ended[field] then
+      fields[#fields + 1] = field
+    end
   end
   local many = #fields > MAX_READERS -- too many to look at all
   local foreign, longest, dead = look_at(hash, prefix, many and {unpack(fields, 1, MAX_SEEN)} or fields)
-  local over = longest == 0 and (foreign or not many) -- else one lives, or may live
-  for _, field in ipairs(over and dead or {}) do
-    ended[#ended + 1] = field
-  end
-  if over and not many and (not foreign or is_our_mode(hash)) then
-    ended[#ended + 1] = 'mode'
+  local over = longest == 0 and (foreign or not many) -- else a reader lives, or may live
+  if over then
+    for _, field in ipairs(dead) do
+      ended[#ended + 1] = field
+    end
+    if not many and (not foreign or is_our_mode(hash)) then
+      ended[#ended + 1] = 'mode'
+    end
   end
   redis.call('HDEL', hash, unpack(ended))
   if over and foreign then

@@ -24,9 +24,11 @@ local function restore_of(key, now)
   end
   local memory, at, taken = string.match(text, '^(%w+:%w+:)(%d+):(%-?%d+)$')
   at, taken = at and exactly(at), taken and exactly(taken)
-  local rest, ends = at and at - now, call_if_here('PTTL', key)
-  if not (at and taken) or ends < 0 or rest > ends or rest < -now / 2 then -- no such time is before 1990
-    error('WRONGTYPE ' .. string.gsub(key, '%c', '?') .. ' has something other than when the number of permits is set again; delete it', 0)
+  local ttl = call_if_here('PTTL', key)
+  local is_restore = at and taken and ttl >= 0 and at - now <= ttl and at >= now / 2 -- an earlier time is before 2000
+  if not is_restore then
+    error('WRONGTYPE ' .. string.gsub(key, '%c', '?') ..
+      ' has something other than when the number of permits is set again; delete it', 0)
   end
   return memory, at, taken
 end

@@ -33,7 +33,11 @@ local function draw_tokens(counter, n, above)
     return token
   end
   local ok, value = pcall(text_of, counter)
+  if not ok then
+    value = '' -- it is of another type
+  end
   local had = above > 0 and ', this process has had ' .. string.format('%.0f', above) or ''
-  refuse_value(counter, ok and (value or '0') or '', 'a counter of fencing tokens goes from 0 to ' ..
-    string.format('%.0f', MAX_NUMBER) .. had .. '; set it to the last token that was given out, or delete it if tokens may begin again')
+  refuse_value(counter, value or '0', 'a counter of fencing tokens goes from 0 to ' ..
+    string.format('%.0f', MAX_NUMBER) .. had ..
+    '; set it to the last token that was given out, or delete it if tokens may begin again')
 end

@@ -25,13 +25,14 @@ local function transfer_to_first(hash, owner, channel, queue_key, settings, size
     end
     local clock = redis.call('TIME')
     local now = clock[1] * 1000000 + clock[2]
-    if math.abs(now - seen) >= ttl * 1000 or every ~= '0' and now / 1000 % every < math.min(open_time, every / 100) then
+    local is_over = math.abs(now - seen) >= ttl * 1000
+    if is_over or every ~= '0' and now / 1000 % every < math.min(open_time, every / 100) then -- see end_turn
       return false
     end
     local turn = TURN_CHANNEL .. client
     local waiters = WAITERS_CHANNEL .. string.sub(queue_key, #WAIT_QUEUE_KEY + 1)
-    local n = redis.call('PUBSUB', NUMSUB, turn, channel, waiters)
-    if n[2] == 0 or n[4] > n[6] then
+    local counts = redis.call('PUBSUB', NUMSUB, turn, channel, waiters) -- each behind its channel
+    if counts[2] == 0 or counts[4] > counts[6] then -- the client has gone, or foreign clients wait
       return false
     end
     redis.call('ZREM', order, client, '-' .. client)

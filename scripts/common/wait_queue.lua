@@ -8,14 +8,18 @@
 --- include common/wait_queue_transfer.lua
 --- include common/wait_queue_claim.lua
 
--- Returns the number of fields of a wait queue, or nil if it is not here; see other_keys.lua. own: an owner that cannot
--- get the lock, since another one holds it; entry is what it adds. If it adds none, and nothing is to be removed, 0 is
--- returned.
-local function size_of(key, own, entry)
+-- Returns the number of fields of a wait queue, or nil if it is not here; see other_keys.lua. refused: an owner that
+-- cannot get the lock, since another one holds it; entry is what it adds. If it adds none, and nothing is to be
+-- removed, 0 is returned: the wait queue need not be opened.
+local function size_of(key, refused, entry)
   local n = call_if_here('HLEN', key)
-  if n and n > 0 and own and entry == '' then
-    local values = call_if_here('HMGET', key, string.match(own, '^[^:]*'), 'open')
-    return values and (values[1] or values[2]) and n or values and 0
+  if n and n > 0 and refused and entry == '' then
+    local values = call_if_here('HMGET', key, string.match(refused, '^[^:]*'), 'open')
+    if not values then
+      return nil
+    elseif not values[1] and not values[2] then
+      return 0
+    end
   end
   return n
 end
@@ -104,8 +108,9 @@ local function wait_queue(size, key, settings, lock, owner)
   -- that are seen. Reports whether the lock was transferred, and whether it is left to foreign clients.
   function queue.end_turn(length, foreign, yields, forced)
     local now, every = queue.now, queue.every
-    local due = length > 0 and every > 0 and now / 1000 % every < math.min(queue.open_time, every / 100)
-    if forced or due or foreign > 0 and (length > 0 or yields or queue.seen > 0) and queue.turns * foreign >= length then
+    local period_begins = length > 0 and every > 0 and now / 1000 % every < math.min(queue.open_time, every / 100)
+    local others_wait = foreign > 0 and (length > 0 or yields or queue.seen > 0)
+    if forced or period_begins or others_wait and queue.turns * foreign >= length then
       queue.open = now + queue.open_time * 1000
       queue.set('open', string.format('%.0f', queue.open))
       if queue.turns > 0 then

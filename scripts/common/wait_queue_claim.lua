@@ -73,6 +73,7 @@ local function add_claims(queue)
     if first and tonumber(first.reserved) > 0 and now >= queue.reserved_until(first) then
       queue.reserve(first, '-') -- the holder of another lock of that MultiLock may wait for this one
     end
+    -- The mode of the transfer; nil if the first entry does not get the lock now; false if no other entry is ahead.
     local transferred = queue.ahead() and queue.transfer_found()
     first = transferred == nil and queue.reserving()
     if first then

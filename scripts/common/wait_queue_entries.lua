@@ -1,5 +1,6 @@
--- How the wait queue of a lock is stored, in which waiting processes have entries. This is the first of six parts.
--- Scripts include the last, which includes the others:
+-- The wait queue of a lock has an entry for each process that waits. This is the first of its six parts. A script that
+-- opens wait queues includes the last one, which includes all others. A semaphore's wait queue is stored in the same
+-- way, but needs none of the others; see permits_queue.lua.
 --
 --   wait_queue_entries.lua   what is stored
 --   wait_queue_read.lua      how it is read and written
@@ -8,8 +9,8 @@
 --   wait_queue_claim.lua     a client asks for the lock, and gets an entry if it is refused
 --   wait_queue.lua           a client leaves, or releases the lock; wait_queue() opens a queue
 --
--- The wait queue is a hash and a sorted set alongside the lock's hash, which Redisson does not know. The hash has all that
--- is known of the entries:
+-- The wait queue is a hash and a sorted set alongside the lock's hash, which Redisson does not know. The hash has all
+-- that is known of the entries:
 --
 --   client uuid -> "<arrived> <seen> <ttl> <term> <seq> <mode> <tokens> <listens>[ <reserved>]"
 --                  the entry of a client: when it was added and when the client was last seen
@@ -46,6 +47,8 @@
 -- Most wait queues are empty. A script calls size_of, and wait_queue only if it must, so that an empty one costs one
 -- command. For the same reason, the functions of a queue are closures, which are made when it is opened. As functions
 -- of the whole script, with the queue as an argument, they are no faster, and cost every script that finds it empty.
+-- Where most scripts about a queue end is written out a second time, without all this: confirm_entry.lua and
+-- transfer_to_first.lua.
 
 -- The form of a client, in lower case.
 local CLIENT = '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x$'
@@ -68,22 +71,23 @@ local function has_digits(text, max)
   return #text <= max and string.find(text, '^%d+$')
 end
 
--- Returns the entry of a client, nil if the text is not one, or is over.
+-- Returns the entry of a client, nil if the text is not one, or the entry has expired.
 local function parse_entry(client, text, now)
   local core, arrived, seen, ttl, term, seq, mode, tokens, listens, reserved = string.match(text, ANY_ENTRY)
-  if not (core and string.find(client, CLIENT) and not string.find(client, '%u')
+  local is_entry = core and string.find(client, CLIENT) and not string.find(client, '%u')
     and #arrived <= 17 and tonumber(arrived) < HALF and #seen <= 17 and #ttl <= 13 and tonumber(ttl) <= MAX_ENTRY_TTL
-    and #term <= 20 and #seq <= 20 and #tokens <= 10 and (reserved == '' or reserved == '-' or has_digits(reserved, 17)))
-    -- A clock that was set back must not keep an entry for long.
-    or math.abs(now - seen) >= ttl * 1000 then
+    and #term <= 20 and #seq <= 20 and #tokens <= 10 and (reserved == '' or reserved == '-' or has_digits(reserved, 17))
+  -- A clock that was set back must not keep an entry for long.
+  if not is_entry or math.abs(now - seen) >= ttl * 1000 then
     return nil
   end
   if reserved ~= '' and reserved ~= '-' and tonumber(reserved) > now then
     reserved = '0'
   end
   return {
-    client = client, text = core, arrived = arrived, at = tonumber(arrived), ends = seen + ttl * 1000, ttl = tonumber(ttl),
-    term = term, seq = seq, mode = mode, tokens = tokens, listens = listens == '1', reserved = reserved ~= '' and reserved,
+    client = client, text = core, term = term, seq = seq, mode = mode, tokens = tokens,
+    arrived = arrived, at = tonumber(arrived), ttl = tonumber(ttl), ends = seen + ttl * 1000,
+    listens = listens == '1', reserved = reserved ~= '' and reserved,
   }
 end
 
@@ -95,7 +99,7 @@ local function is_ordered(entry)
   return entry.listens
 end
 
--- Puts an entry into the sorted set.
+-- Puts an entry into the sorted set, with one or two members; see above.
 local function put_in_order(order, entry)
   local score = is_ordered(entry) and entry.at or not entry.reserved and entry.at - 2 * HALF
   if score then

@@ -24,7 +24,8 @@ local function read_entries(size, key, settings, hash, client)
   local open_time, one_server, every = string.match(settings, '^(%d+) ([01]) (%d+)$')
   open_time, every = tonumber(open_time), tonumber(every)
   local queue = {
-    key = key, order = order, client = client, now = now, open_time = open_time, one_server = one_server == '1', every = every,
+    key = key, order = order, client = client, now = now,
+    open_time = open_time, one_server = one_server == '1', every = every,
     turns = 0, number = size and call_if_here('ZCOUNT', order, -HALF, '(0'),
   }
   -- A server to which a cluster moves the slot refuses EXISTS, unless all keys are here.
@@ -116,8 +117,8 @@ local function read_entries(size, key, settings, hash, client)
   end
   -- Removes the entries that have expired. Each is removed once, so only very many of them would cost too much: one
   -- script would block Redis.
-  local over = queue.number > 0 and redis.call('ZRANGE', order, -now, '(0', 'BYSCORE', 'LIMIT', 0, 1000) or {}
-  for _, member in ipairs(over) do
+  local expired = queue.number > 0 and redis.call('ZRANGE', order, -now, '(0', 'BYSCORE', 'LIMIT', 0, 1000) or {}
+  for _, member in ipairs(expired) do
     queue.drop(string.sub(member, 2))
   end
   return queue

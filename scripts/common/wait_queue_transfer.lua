@@ -13,7 +13,7 @@ local MAX_RESERVED = 60000000
 local function add_transfers(queue, key, lock)
   local now, hash = queue.now, lock.hash
   queue.channel = lock.channel .. of_lock(key)
-  queue.sees_subscribers = SHARDED or queue.one_server -- with sharded pub/sub, the server has all subscribers of the lock
+  queue.sees_subscribers = SHARDED or queue.one_server -- whether this server has all subscribers of the lock's channels
 
   -- Reports whether an entry counts, and removes it if its client no longer listens. An entry that does not listen yet
   -- gets no transfer, and keeps no client waiting.
@@ -185,7 +185,8 @@ local function add_transfers(queue, key, lock)
     end
   end
 
-  -- If a writer that has gone kept others from joining the readers that hold the lock, lets them join, and returns true.
+  -- If a writer that has gone kept others from joining the readers that hold the lock, lets them join, and returns
+  -- true.
   function queue.transfer_unblocked()
     if queue.vacated then
       queue.transfer_next(true)
