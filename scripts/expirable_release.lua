@@ -12,8 +12,8 @@
 --          are given back have not vanished, and hold it up no further
 -- ARGV[4…] for each of at most 32 holds: how many permits it has, and their ids
 --
--- Reply: {the sum of 1 if all permits of the first hold were taken until now, 2 for the second hold, 4 for the third …;
--- how many clients received the publication}
+-- Reply: {the sum of 1 if all permits of the first hold were taken until now, 2 for the second hold, 4 for the third,
+-- and so on; how many clients received the publication}
 
 --- include common/once.lua
 --- include common/counts.lua
@@ -25,19 +25,22 @@ local free_key, taken_key, record = KEYS[1], KEYS[2], KEYS[3]
 local command, channel, restore_key = unpack(ARGV, 1, 3)
 return once(record, command, function()
   check_taken(taken_key)
-  local taken, ids, bit, at = 0, {}, 1, 4
-  while ARGV[at] do
-    local all, last = bit, at + ARGV[at]
-    for i = at + 1, last do
-      local ends = tonumber(redis.call('ZSCORE', taken_key, ARGV[i]) or -1)
-      if ends >= 0 and not ids[ARGV[i]] then -- members with a negative time are ignored
-        ids[ARGV[i]] = true
-        table.insert(ids, ARGV[i])
+  local taken, ids, given = 0, {}, {} -- given: whether an id is in ids already
+  local begin, bit = 4, 1 -- where a hold begins in ARGV, and its bit in the reply
+  while ARGV[begin] do
+    local all, last = true, begin + ARGV[begin]
+    for i = begin + 1, last do
+      local id = ARGV[i]
+      local ends = tonumber(redis.call('ZSCORE', taken_key, id) or -1)
+      if ends >= 0 and not given[id] then -- members with a negative time are ignored
+        given[id] = true
+        ids[#ids + 1] = id
       else
-        all = 0
+        all = false
       end
     end
-    taken, bit, at = taken + all, 2 * bit, last + 1
+    taken = taken + (all and bit or 0)
+    begin, bit = last + 1, 2 * bit
   end
   if #ids == 0 then
     return {0, 0}

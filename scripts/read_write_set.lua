@@ -54,11 +54,12 @@ end
 if free and not upgrade and writes + reads > 1 then
   return {ABSENT, 0, ''}
 end
-local ours = (reading or writing or upgrade and free) and true
+local ours = (reading or writing or upgrade and free) and true -- the owner need not wait
 local joins = writes == 0 and reads == 1 and (free or not ours and value_of(hash, 'mode') == 'read')
-local granted, rest = ours or not upgrade and (free or joins), nil
+local granted = ours or not upgrade and (free or joins)
+local rest -- for how many ms the free lock is left to foreign clients
 local queue
-if not releases or writing and writes == 0 then
+if not releases or writing and writes == 0 then -- a release that ends no write hold changes nothing for others
   local size = size_of(queue_key, not granted and owner, entry)
   if size and (size > 0 or not granted and entry ~= '') then
     queue = wait_queue(size, queue_key, settings, read_write_lock(hash, prefix), owner)
@@ -85,8 +86,10 @@ if granted then
 elseif rest then
   return {REFUSED, rest, ''}
 end
-local other
+local ttl = redis.call('PTTL', hash)
 for _, field in ipairs(redis.call('HRANDFIELD', hash, MAX_SEEN)) do
-  other = other or is_owner(field) and field
+  if is_owner(field) then
+    return {REFUSED, ttl, field}
+  end
 end
-return {REFUSED, redis.call('PTTL', hash), other or ''}
+return {REFUSED, ttl, ''}
