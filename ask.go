@@ -15,9 +15,9 @@ import (
 // Ask sends a message with the span of ctx (see [WithTrace]) to an actor, and waits for the answer. Only goroutines may
 // call it: an actor must not block. The error is ErrInvalid if an argument is nil, actor.ErrDeadLetter if the actor
 // stops before it has answered, and the cause of ctx if ctx ends first; in the last two cases the actor may have
-// carried out the request. A System takes back what it has granted to an Ask that has ended; any other late answer is a
-// dead letter, which proto.actor logs. Ask does not notice that an actor on another node stops, and waits until ctx
-// ends.
+// carried out the request. A System takes back a grant that arrives after Ask has returned; any other late answer
+// becomes a dead letter, which proto.actor logs. Ask does not notice that an actor on another node stops, and waits
+// until ctx ends.
 func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message any) (answer any, err error) {
 	switch {
 	case ctx == nil:
@@ -26,7 +26,7 @@ func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message a
 		return nil, invalidError("ask", "", errors.New("the root context, the PID or the message is nil"))
 	}
 	registry, process := root.ActorSystem().ProcessRegistry, &answerProcess{answers: make(chan any, 1), terminated: make(chan struct{}, 1)}
-	self, _ := registry.Add(process, "future"+registry.NextId()) // the name of a future, which cannot own a lock
+	self, _ := registry.Add(process, "future"+registry.NextId()) // named like a future, so it cannot own a lock
 	defer registry.Remove(self)
 	recipient, _ := registry.Get(pid)
 	registered := func() bool { now, _ := registry.Get(pid); return request.SameLife(now, recipient) }
@@ -70,7 +70,7 @@ func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message a
 }
 
 // gonePause is the time between two checks of Ask for the actor. proto.actor sends no Terminated for an actor that
-// panics over its Stopped: an actor that is missing in two checks has stopped.
+// panics while it handles its Stopped, so an actor that is missing in two checks in a row counts as stopped.
 const gonePause = 2 * time.Second
 
 func asked(m any) (answer any, err error) {

@@ -95,7 +95,8 @@ func (h *Hold) tree() []*Hold {
 	return append(slices.Collect(maps.Keys(h.reentries)), h)
 }
 
-// errReleased stands for the error of a released hold. Few holds are asked for it, so explained makes it on demand.
+// errReleased stands for the error of a released hold. Few programs ask for that error, so explained creates it on
+// demand.
 var errReleased = errors.New("it was released")
 
 // explained returns an error of the hold as the host sees it.
@@ -151,8 +152,8 @@ func (h *Hold) lose(why error) {
 	h.reentries = nil
 }
 
-// settle cancels the context of a hold that has ended, unless a hold that was acquired with that
-// context is still held, as by a writer that has become a reader.
+// settle cancels the context of a hold that has ended, unless a hold that was acquired with that context is still held,
+// such as the read hold of a writer that has become a reader.
 func (h *Hold) settle() {
 	if h.ended == nil || h.cause != nil {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Claim is what an actor keeps of a lock, or of a permit of an expirable semaphore, that it acquires by message. The
-// zero value is ready for use, as a field of the actor:
+// Claim is an actor's record of a lock, or of a permit of an expirable semaphore, that the actor acquires by message.
+// The zero value is ready for use, as a field of the actor:
 //
 //	func (b *biller) Receive(ctx actor.Context) {
 //		switch b.invoices.Handle(ctx) { // first, with every message
@@ -46,14 +46,14 @@ type Claim struct {
 	id string
 	// guardian is the guardian of the System that received that Acquire.
 	guardian *actor.PID
-	// life is the process of guardian: the guardian of another System may have the name since.
+	// life is the process behind guardian. It shows whether the guardian of another System has taken the name since.
 	life actor.Process
 	lock *messages.Lock
 	held *messages.Acquired
 	// next is sent when the release is answered.
 	next *messages.Acquire
 	err  error
-	// left are the requests whose withdrawal has failed, by their ids: a late grant to such a request is given back.
+	// left are the requests whose withdrawal has failed, by id. A late grant to such a request is released.
 	left map[string]leftRequest
 }
 
@@ -76,13 +76,13 @@ const (
 type ClaimEvent string
 
 const (
-	// ClaimUnchanged: the message changes nothing for the user of the Claim; most have nothing to do with it.
+	// ClaimUnchanged: the message changes nothing for the user of the Claim; most messages have nothing to do with it.
 	ClaimUnchanged ClaimEvent = ""
 	// ClaimGranted: the actor has the lock; Held returns the grant.
 	ClaimGranted ClaimEvent = "granted"
-	// ClaimRefused: the lock was not granted; Err says why. Another Acquire may help after ErrTimeout, and, if the actor
-	// pauses before, after ErrHeld, ErrQueueFull, ErrNoPermits, ErrUnavailable, ErrNotReplicated and
-	// ErrCrashed; it is refused at once after ErrClosed, ErrInvalid, ErrRejected and ErrReentry.
+	// ClaimRefused: the lock was not granted; Err says why. Another Acquire may succeed after ErrTimeout, and after a
+	// pause also after ErrHeld, ErrQueueFull, ErrNoPermits, ErrUnavailable, ErrNotReplicated and ErrCrashed; it is
+	// refused at once after ErrClosed, ErrInvalid, ErrRejected and ErrReentry.
 	ClaimRefused ClaimEvent = "refused"
 	// ClaimAtRisk: renewals fail. The message is a LeaseAtRisk, and says for how long the lease is valid.
 	ClaimAtRisk ClaimEvent = "at risk"

@@ -39,12 +39,12 @@ type Config struct {
 	// waits acquires it for up to twice this time. Default 5 ms; at most a third of Watchdog.
 	HandOffLimit time.Duration
 	// Linger is the time for which a plain or a fenced lock may linger in this process without a holder, from the
-	// moment it was taken from Redis. Until then the process acquires and releases it again without Redis. Use Linger if
-	// one process acquires the lock again and again, above all far from Redis. Another process that waits for the lock, or
-	// tries once, asks for the lock, and this process releases it at once; the try itself is refused. Clients that do not
-	// ask, such as Redisson or a RedLock, get the lock after this time at the latest. If the process dies, the lock is
-	// free when its lease ends. See docs/using.md. Default 0: a lock is released when its holder releases it; at most a
-	// third of Watchdog. In a cluster New fails with ErrInvalid.
+	// moment it was taken from Redis. Until then the process acquires and releases it again without Redis. Use Linger
+	// if one process acquires the lock again and again, above all far from Redis. Another process that waits for the
+	// lock, or tries once, asks this process for it, and this process releases the lock at once; the single try itself
+	// is refused. Clients that do not ask, such as Redisson or a RedLock, get the lock after this time at the latest.
+	// If the process dies, the lock is free when its lease ends. See docs/using.md. Default 0: a lock is released when
+	// its holder releases it; at most a third of Watchdog. In a cluster New fails with ErrInvalid.
 	Linger time.Duration
 	// Poll is the longest time between two tries of a waiting process. Half of Watchdog takes its place if that is
 	// shorter, but not for fair locks and RedLocks. The tries make up for lost messages and keep the process's entry in
@@ -98,8 +98,8 @@ type Config struct {
 	// processes can report which process holds a lock; see Process. At most 256 bytes of UTF-8.
 	// Default: the name of the program's file. The record also has the host name and the process id.
 	Application string
-	// Anonymous keeps no record. This saves a script every 5 s; with a Watchdog above 30 s, every sixth of Watchdog, but
-	// at least once a minute.
+	// Anonymous makes the System keep no record, which saves one script every 5 s; with a Watchdog above 30 s, one
+	// every sixth of Watchdog, but at least one a minute.
 	Anonymous bool
 	// Logger receives what needs an operator's attention. Default: the logger of the actor system, and for Open without
 	// WithActorSystem none. The logger's handler runs on a separate goroutine and may block or panic. Up to 1024
@@ -144,7 +144,7 @@ type Config struct {
 // longest bounds the times that are added to each other and to the clock.
 const longest = 10 * 365 * 24 * time.Hour
 
-// forcedYield is the time between two yields of a lock to foreign clients although none is seen, because some wait
+// forcedYield is the time between two yields of a lock to foreign clients when none is seen to wait, because some wait
 // without subscribing. In a cluster without sharded pub/sub, most foreign clients listen on another server: there the
 // lock is left to foreign clients every forcedYieldHandOffs hand-off limits instead.
 const (

@@ -22,9 +22,9 @@ import (
 // Elect, Lead and LeaderProps treat a term that has been drained, or could not be, as lost: this process waits for the
 // lock again. With a hold of Acquire, look at Hold.Left instead.
 //
-// d must be positive and so short that one renewal may fail: less than Watchdog − Renewal − CallTimeout (instead of
-// CallTimeout a quarter of Watchdog if that is shorter), and 1 % of Watchdog and 2 ms less for clocks that differ;
-// 17.698 s by default. With a fixed lease d must instead be less than the lease, less 1 % and 2 ms; with a max hold
+// d must be positive, and short enough that one renewal may fail: less than Watchdog − Renewal − CallTimeout (instead
+// of CallTimeout a quarter of Watchdog if that is shorter), minus 1 % of Watchdog and 2 ms for clocks that differ;
+// 17.698 s by default. With a fixed lease d must instead be less than the lease minus 1 % and 2 ms; with a max hold
 // also less than the max hold.
 //
 // The work may still overlap with the work of another process if it does not return within d, or if the process or its

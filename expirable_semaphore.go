@@ -17,7 +17,7 @@ import (
 //
 // Set the number of permits once for all processes, for instance with TrySetPermits. Until then, and after Redis has
 // lost its data, Acquire fails with ErrNoPermits. If each process is to set the number by itself, use only WithTotal: a
-// TrySetPermits at each start does not wait for permits from before the loss.
+// TrySetPermits at each start does not wait for the permits that were granted before Redis lost its data.
 type ExpirableSemaphore struct{ lock *Lock }
 
 // ExpirableSemaphore returns the expirable semaphore of that name. See Lock for valid names.
@@ -84,9 +84,9 @@ func (s *ExpirableSemaphore) Do(ctx context.Context, f func(ctx context.Context)
 
 // ReleaseID releases the permit with that id, which another process may hold, for instance a Java process. A holder in
 // this System is notified of the loss at once, a holder in another process at its next renewal, with a fixed lease at
-// its end or Release; all permits that the holder has acquired together go back then. ReleaseID fails with ErrNotHeld
-// if there is no such permit, and with ErrInvalid if id does not consist of 32 hexadecimal digits. It returns after at
-// most Config.CallTimeout and 250 ms, even if ctx never ends.
+// the end of the lease or at Release. The holder then gives back all permits that it acquired together with this one.
+// ReleaseID fails with ErrNotHeld if there is no such permit, and with ErrInvalid if id does not consist of 32
+// hexadecimal digits. It returns after at most Config.CallTimeout and 250 ms, even if ctx never ends.
 func (s *ExpirableSemaphore) ReleaseID(ctx context.Context, id string) error {
 	const op = "release"
 	parsed, err := request.ParsePermitID(id)
@@ -120,8 +120,8 @@ func (s *ExpirableSemaphore) AddPermits(ctx context.Context, n int) error {
 	return err
 }
 
-// Delete deletes the semaphore, and reports whether it did: not if there is no number of permits, or while a permit is
-// taken. Waiting requests then fail with ErrNoPermits; with WithTotal, an Acquire sets the number again.
+// Delete deletes the semaphore and reports whether it did: it does nothing if no number of permits is set, or while a
+// permit is taken. Waiting requests then fail with ErrNoPermits; with WithTotal, an Acquire sets the number again.
 func (s *ExpirableSemaphore) Delete(ctx context.Context) (deleted bool, err error) {
 	return s.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_DELETE, 0)
 }

@@ -216,10 +216,10 @@ func (h *Hold) Count() int {
 	return h.count
 }
 
-// Ensure ensures that the lock stays held for at least d from now. It renews the lease if needed, and otherwise does
-// not call Redis, so that it does not notice a deleted key. It fails with ErrLost or ErrNotHeld if the hold has ended,
-// with ErrUnavailable if the renewal failed, and with ErrInvalid if d is negative or longer than the rest of a fixed
-// lease or a max hold (even if other holds share the lease for longer) or than the watchdog's TTL less 1 % and 2 ms. It
+// Ensure ensures that the lock stays held for at least d from now. It renews the lease if needed. Otherwise it does not
+// call Redis, and so does not notice a deleted key. It fails with ErrLost or ErrNotHeld if the hold has ended, with
+// ErrUnavailable if the renewal failed, and with ErrInvalid if d is negative or longer than the rest of a fixed lease
+// or a max hold (even if other holds share the lease for longer) or than the watchdog's TTL less 1 % and 2 ms. It
 // returns after at most Config.CallTimeout and 250 ms, even if ctx never ends.
 func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	const op = "ensure"
@@ -348,7 +348,7 @@ func (h *Hold) Release(ctx context.Context) error {
 		// It is ErrNotReleased even if the cause wraps ErrLost or ErrNotHeld.
 		err = notReleased(&Error{Op: op, Lock: h.lock.Name(), Err: context.Cause(ctx)})
 	case out.Reason == 0:
-		call.FreeRelease() // else what has refused it may still look at it: the actor is not the only one that refuses
+		call.FreeRelease() // not after a refusal: whichever component refused may still read the call
 	default:
 		err = h.lock.failedError(op, out.Answer)
 		switch {

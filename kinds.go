@@ -83,8 +83,7 @@ func (s *System) LockOf(m *messages.Lock) *Lock {
 // No two of the locks may have the same key. The error is ErrInvalid if both are of one System, and ErrRejected if they
 // are of several Systems that use the same Redis.
 //
-// A MultiLock has an owner of its own: a caller that holds a member and acquires the MultiLock
-// waits for itself.
+// A MultiLock has its own owner, so a caller that holds a member and acquires the MultiLock waits for itself.
 func MultiLock(locks ...*Lock) *Lock {
 	var list []request.Member
 	for _, l := range locks {

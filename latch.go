@@ -9,9 +9,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Latch is Redisson's RCountDownLatch: Wait blocks until the latch has been counted down, by any processes. A latch is
-// open unless it has a count. It opens after as many count-downs as the count, and stays open until a new count is set.
-// A Latch is only a name with methods: make as many as needed, and use them from any goroutine.
+// Latch is Redisson's RCountDownLatch: Wait blocks until the latch has been counted down to zero; any process may count
+// it down. A latch is open unless it has a count. It opens after as many count-downs as the count, and stays open until
+// a new count is set. A Latch is only a name with methods: make as many as needed, and use them from any goroutine.
 //
 // A method other than Wait returns after at most Config.CallTimeout and 250 ms, even if ctx never
 // ends. Its errors are ErrUnavailable, ErrRejected, ErrInvalid, ErrClosed, ErrCrashed, and the cause
@@ -50,9 +50,8 @@ func (l *Latch) CountDown(ctx context.Context) error {
 	return err
 }
 
-// CountDownOnce is like CountDown, but all calls with the same id, in any process, are counted once.
-// An id has 1 to 512 bytes. The ids are deleted when the latch opens, and a week after the last such
-// call.
+// CountDownOnce is like CountDown, but all calls with the same id, in any process, are counted once. An id has 1 to 512
+// bytes. The ids are deleted when the latch opens, or a week after the last such call.
 func (l *Latch) CountDownOnce(ctx context.Context, id string) error {
 	const op = "count down"
 	if id == "" {

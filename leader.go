@@ -81,7 +81,7 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 	}
 }
 
-// isPastCall reports whether a call to Redis that began then is over.
+// isPastCall reports whether a call to Redis that began at that time has been answered or given up by now.
 func (l *Lock) isPastCall(began time.Time) bool {
 	return time.Since(began) > l.runtime.Rules().Config.CallTimeout
 }

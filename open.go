@@ -20,7 +20,7 @@ import (
 // OpenOption changes how Open connects or configures the System.
 type OpenOption func(*openRequest)
 
-// openRequest is what the options of an Open ask for.
+// openRequest collects the options of an Open.
 type openRequest struct {
 	// amend has changes of the client's options.
 	amend []func(*rueidis.ClientOption)

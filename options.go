@@ -63,10 +63,10 @@ func WithMaxHold(d time.Duration) Option {
 // runs once, although the clocks of the processes that start it differ. The key is left to expire in Redis, and no
 // process needs to be alive for that. Release returns as usual. A re-entry can only prolong the time.
 //
-// WithAtLeast may be used with plain, fenced and fair locks, and with a MultiLock of such locks. A process that dies
-// while it holds the lock leaves it for the rest of the lease, as without the option; a loss of the lock, other than by
-// WithMaxHold, or a forced release ends the time. Waiters get the lock up to Config.Poll after the time, which is 1 %
-// and 2 ms longer by the clock of Redis.
+// WithAtLeast may be used with plain, fenced and fair locks, and with a MultiLock of such locks. If a process dies
+// while it holds the lock, the lock stays held for the rest of the lease, as without the option. A forced release, or a
+// loss other than by WithMaxHold, ends the minimum time. Waiters get the lock up to Config.Poll after the time, which
+// is 1 % and 2 ms longer by the clock of Redis.
 func WithAtLeast(d time.Duration) Option {
 	return lockOption(func(r *acquireOptions) { r.atLeast = &d })
 }
@@ -76,7 +76,7 @@ func WithAtLeast(d time.Duration) Option {
 // show the note as long as the lock is held, in any process; for permits, the console shows the first note of its own
 // process. The System keeps the note in its record in Redis, which it writes after the grant: other processes see the
 // note a moment later (some 100 ms), and no call waits for that. They see no note of a System that is Anonymous. If the
-// notes of a System have more than 3 to 7 KiB together, they see the notes of the longest holds.
+// notes of a System exceed 3 to 7 KiB in total, other processes see only the notes of the longest holds.
 //
 // A note is never shown for the hold of another process. When a lock is handed off within its process, the note of the
 // last hold may be seen for a moment. If several holders in one process share a lease, the first note among them is

@@ -91,8 +91,8 @@ func applyWaits(options []WaitOption, call *request.CountCall) error {
 	return nil
 }
 
-// TryAcquire tries once to acquire n permits and does not wait. It fails with ErrHeld if too few permits are free, also
-// because free permits are left for requests that wait in this System or in another process.
+// TryAcquire tries once to acquire n permits and does not wait. It fails with ErrHeld if too few permits are free, or
+// if the free permits are left for requests that wait in this System or in another process.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 	call := request.NewCountCall(request.OpAcquire, int64(n))
 	call.Try = true

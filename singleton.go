@@ -49,7 +49,7 @@ func (s *Singleton) Name() string {
 // for any leader: the next instance may start while this instance is still stopping.
 //
 // The mailbox of the instance must not block, as an [actor.Bounded] mailbox does when it is full. Its own receiver
-// middleware must pass on the headers of messages, and must not panic over [actor.Stopped].
+// middleware must pass on the headers of messages, and must not panic while it handles [actor.Stopped].
 //
 // An instance handles no message after the end of its lease, even if its process was paused meanwhile. If the instance
 // stops later than that, an error is logged: the next instance may have run alongside it. The sender of a message that the
@@ -70,8 +70,8 @@ func (s *Singleton) Props(child func(term context.Context) *actor.Props, options
 	}, append([]LeadOption{WithDrain(drain)}, options...)...)
 }
 
-// Redis keeps the whereabouts of a singleton for keepWhereabouts after the lease of its instance: as long as a proxy
-// may not know the outcome of a message.
+// Redis keeps the whereabouts of a singleton for keepWhereabouts after the lease of its instance. A proxy can find out
+// until then which messages the instance has begun.
 const keepWhereabouts = time.Hour
 
 // defaultDrain returns the default of WithDrain for a singleton.

@@ -210,7 +210,7 @@ func (g *gate) publish(at singleton.Place) {
 			next := config.Renewal
 			if err != nil {
 				next, pause = pause/2+rand.N(pause/2+1), min(2*pause, config.Renewal)
-				if failures++; failures == 2 && g.hold.Valid() { // one lost reply does no harm
+				if failures++; failures == 2 && g.hold.Valid() { // a single lost reply does no harm
 					s.lock.runtime.Log(slog.LevelError, "proxies do not find the instance of a singleton: Redis does not have its place",
 						"singleton", s.Name(), "error", err)
 				}

@@ -84,9 +84,9 @@ type proxy struct {
 	timer     *time.Timer
 	// watched is the gate that the proxy watches; nil if there is none.
 	watched *actor.PID
-	// failed: the last look has failed.
+	// failed: the last lookup has failed.
 	failed bool
-	// absent is the gate that the last look has found, and that cannot be reached.
+	// absent is the gate that the last lookup has found but that cannot be reached; "" if there is none.
 	absent string
 	// warned: the log has a warning about absent.
 	warned bool
@@ -110,15 +110,15 @@ func (l letter) size() int {
 	return n
 }
 
-// lookupDone is sent to the proxy when Redis has replied where the instance is, or has not.
+// lookupDone is sent to the proxy when a lookup of the instance in Redis has ended, with a reply or an error.
 type lookupDone struct {
-	// by is the outbox that has asked: by now another proxy may have the PID.
+	// by is the outbox that asked for the lookup. The PID may belong to another proxy by now.
 	by  *singleton.Outbox[letter]
 	at  singleton.Whereabouts
 	err error
 }
 
-// timeToTick is sent to the proxy when its outbox wants it.
+// timeToTick is sent to the proxy when its outbox has something due.
 type timeToTick struct{}
 
 // Receive implements actor.Actor.
@@ -142,7 +142,7 @@ func (p *proxy) Receive(ctx actor.Context) {
 		if m.err == nil {
 			p.failed = false
 			do := p.outbox.HandleLookup(now, &m.at)
-			p.warnWithoutRemote(ctx, p.outbox.Place()) // of no instance that has left
+			p.warnWithoutRemote(ctx, p.outbox.Place()) // HandleLookup has cleared the place if the instance has left
 			p.act(ctx, do)
 			return
 		}
@@ -176,7 +176,8 @@ func (p *proxy) Receive(ctx actor.Context) {
 const noAddress = "nonhost"
 
 // warnWithoutRemote logs, once for each gate, that the gate is in another process, and that one of the two processes
-// has no remote. The gate of an instance that has just ended in this process is not found a second time.
+// has no remote. It logs only when a second lookup finds the same gate: the gate of an instance that has just ended in
+// this process is found once at most.
 func (p *proxy) warnWithoutRemote(ctx actor.Context, at singleton.Place) {
 	_, here := ctx.ActorSystem().ProcessRegistry.GetLocal(gateName(at.Gate))
 	remote := at.Address != noAddress && ctx.Self().Address != noAddress

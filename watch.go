@@ -29,13 +29,13 @@ type Change struct {
 //	for change, err := range sys.Lock("leader").Watch(ctx) {
 //
 // A slow loop misses states in between, but always gets the latest state. A state that lasts for less than Config.Poll
-// may be missed. A note may come after its hold and go before it, as a change of its own.
+// may be missed. A note may appear after its hold has begun and disappear before the hold ends; each is a Change.
 //
 // Watch yields ErrUnavailable once when Redis does not answer, and the state again when Redis answers. A loop may go on
 // after such an error, and after ErrCrashed. Any other error is the last: the cause of ctx, ErrClosed, ErrRejected or
 // ErrInvalid.
 //
-// An actor is sent the states by [Lock.Follow].
+// For an actor, use [Lock.Follow].
 //
 // The cost: a System with any number of watchers of a lock has one goroutine for the lock. This goroutine reads the
 // lock with one or two scripts every Config.Poll, and at once when a message says that the lock was released, at most
