@@ -117,14 +117,14 @@ func (r *Runtime) stray(ctx actor.Context) {
 	}
 }
 
-// frees reports whether a message is a request that gives something back.
+// frees reports whether a message is a request that frees something, such as a release.
 func (r *Runtime) frees(m any, sender *actor.PID) bool {
 	call, err := r.rules.Read(m, sender)
 	return call != nil && err == nil && call.Op.Frees()
 }
 
-// refuseMiddleware refuses a request over which the middleware has crashed, or which has passed the middleware too
-// late.
+// refuseMiddleware refuses a request on which the middleware has panicked, or which left the middleware after the
+// guardian had stopped.
 func (r *Runtime) refuseMiddleware(m any, sender *actor.PID, panicked any) {
 	if panicked == nil {
 		r.refuseAny(m, sender, machine.Closed, closedText)
@@ -134,7 +134,7 @@ func (r *Runtime) refuseMiddleware(m any, sender *actor.PID, panicked any) {
 }
 
 // DoCount submits a call about a semaphore or a latch, and waits for its answer; answered is false if ctx ends first. A
-// grant after that is given back. The call must not be used again.
+// grant that comes after that is released. The call must not be used again.
 func (r *Runtime) DoCount(ctx context.Context, call *request.CountCall) (a request.CountAnswer, answered bool) {
 	r.submit(&call.Call)
 	if _, out := call.Future.Await(ctx.Done()); out != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // A MultiLock has its own lock actor, besides the lock actors of its members. They have different client ids, so they
-// exclude each other in Redis, like unrelated clients. But a forced release of a member ends the MultiLock's hold, and
-// the reverse: holders in this process are notified at once.
+// exclude each other in Redis, like unrelated clients. But a forced release of a member also ends the MultiLock's hold,
+// and a forced release of the MultiLock ends the holds of its members: holders in this process are notified at once.
 
 // registerWithMembers adds the lock to the composites of the systems of its members.
 func (a *lockActor) registerWithMembers() {

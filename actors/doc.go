@@ -26,8 +26,8 @@
 // lock_actor.go has the state of a lock actor, and all messages that it handles. A machine makes the decisions: a
 // lock.Lock, an expirable.Semaphore or a semaphore.Pool. The actor turns requests, timers and replies into events of
 // its machine, and carries out the effects that the machine returns (effects.go): commands to Redis, answers, and
-// notifications of a loss. A kinds.Adapter has what differs by kind. The actor never waits: a command goes out through
-// package backend, and its reply comes back as a message.
+// notifications of a loss. A kinds.Adapter does everything that differs between kinds. The actor never waits: a command
+// goes out through package backend, and its reply comes back as a message.
 //
 // Requests come as a request.Call. A goroutine makes its Call itself; the guardian makes a Call of each message.
 // Requests that cannot be granted yet wait in the machine's queue (internal/requestqueue).
@@ -66,10 +66,10 @@
 //
 // # Supervision
 //
-// The guardian is resumed when it panics. It is never restarted, since a restart would stop its children. The
-// subscriber is resumed, and loses only the hint over which it crashed. A lock actor is restarted with the same state.
-// A lock actor that crashes more than 10 times within 10 s is given up: its holders are notified of the loss, its
-// waiters are refused, its key is released, and then it stops. No failure is escalated to the host's actors.
+// The guardian is resumed when it panics, and never restarted, since a restart would stop its children. The subscriber
+// is resumed, and loses only the hint that it was handling. A lock actor is restarted with the same state. A lock actor
+// that crashes more than 10 times within 10 s is given up: its holders are notified of the loss, its waiters are
+// refused, its key is released, and then it stops. No failure is escalated to the host's actors.
 //
 // # How a lock actor leaves
 //

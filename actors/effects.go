@@ -55,7 +55,7 @@ func (a *lockActor) giveBack(call *request.Call, answer *machine.Answer, n int64
 	a.until.Store(int64(a.machine.Summary().LeaseUntil))
 }
 
-// carryOut carries out the effects of the machine, also those that a crash has left undone.
+// carryOut carries out the effects of the machine, including effects that a crash has left undone.
 func (a *lockActor) carryOut() {
 	a.show() // before a holder is notified of its hold
 	a.performAll()
@@ -195,9 +195,9 @@ func (a *lockActor) survive() {
 	}
 }
 
-// setAlarm sets the alarm for when the lock or a line for the log needs it, or when the actor has been idle for long
-// enough. An alarm that goes off too early costs one message. So the alarm is only moved to an earlier time, and most
-// steps leave it alone.
+// setAlarm sets the alarm for the next time at which the machine has work, a line is to be logged, or the actor has
+// been idle for long enough. An alarm that goes off too early costs only one message, so setAlarm moves the alarm only
+// to an earlier time, and most steps leave it alone.
 func (a *lockActor) setAlarm() {
 	at, wanted := a.machine.NextWake()
 	if remindAt, too := a.remindAt(); too && (!wanted || remindAt < at) {

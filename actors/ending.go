@@ -30,8 +30,8 @@ type ending struct {
 	returned []*request.Call
 }
 
-// letGo ends the watches and the alarm of an actor that is certain to leave: an actor that stays needs them. Retires is
-// called before, while no other actor can be started for the name.
+// letGo ends the watches and the alarm of an actor that is certain to leave, since an actor that stays needs both.
+// Retires is called earlier, while no other actor can be started for the name.
 func (a *lockActor) letGo() {
 	a.owners.Forget(a.watcher())
 	a.stopAlarm()
@@ -87,10 +87,10 @@ func (a *lockActor) retire() bool {
 	return true
 }
 
-// noteIdle notes an actor that has become idle, if there are many actors, and asks the actor to leave that has been
-// idle longest. Otherwise actors of names that are used once would all stay for Config.Idle. The actor leaves on this
-// goroutine. If the next lock of its shell becomes idle meanwhile, another actor leaves here too; that is rare, since a
-// grant takes a round trip to Redis.
+// noteIdle records, if there are many actors, that this actor has become idle, and asks the actor that has been idle
+// longest to leave. Otherwise the actors of names that are used once would all stay for Config.Idle. The oldest actor
+// leaves on this goroutine. If the next lock of its shell becomes idle meanwhile, yet another actor leaves here; that
+// is rare, since a grant takes a round trip to Redis.
 func (a *lockActor) noteIdle() {
 	if a.rt.crowded.Load() && !a.inRing.Swap(true) {
 		if oldest := a.rt.idleRing.Push(a); oldest != nil {
@@ -115,9 +115,9 @@ func (a *lockActor) retireIfIdle() bool {
 	return false
 }
 
-// otherKind handles a request for another kind of lock, which Redis would have under the same key, but otherwise. The
-// request is refused while this actor is in use; else this actor leaves for a new actor, which gets the requests in
-// their order.
+// otherKind handles a request for another kind of lock, which Redis would store under the same key in another form.
+// While this actor is in use, the request is refused. Otherwise this actor makes way for a new actor, which gets the
+// requests in their order.
 func (a *lockActor) otherKind(call *request.Call) {
 	if !a.idle() || a.owners.InUse() {
 		a.accepted = call
@@ -130,8 +130,8 @@ func (a *lockActor) otherKind(call *request.Call) {
 	a.ending.receive(a, call, nil)
 }
 
-// endAll notifies all holders and refuses all waiting requests. It needs only the lists of the machine, and returns the
-// machine.
+// endAll notifies all holders, refuses all waiting requests, and returns the machine that it replaces. It reads only
+// the lists of that machine, since its other state may be broken.
 func (a *lockActor) endAll(reason machine.Reason, detail string) (before machine.Machine) {
 	holders, pending := a.machine.Outstanding()
 	before, term := a.machine, a.machine.Summary().Term
@@ -160,7 +160,8 @@ func (a *lockActor) cleanUp() {
 	}
 }
 
-// late handles a reply after the actor was given up: its command may have changed Redis after the cleanups.
+// late handles a reply after the actor was given up: the cleanups must run again if its command may have changed Redis
+// after them.
 func (a *lockActor) late(reply *kinds.Reply) {
 	if a.adapter.Late(reply) {
 		a.ending.pendingCleanups += len(a.ending.cleanups)

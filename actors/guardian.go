@@ -40,7 +40,7 @@ func (r *Runtime) startGuardian() {
 	g := &guardian{rt: r, children: map[string]*shell.Shell{}, started: make(chan struct{})}
 	// It must not run inside a lock actor that sends to it.
 	box := mailbox.NewSeparate
-	if len(r.cfg.Middleware) == 0 { // the host's middleware reads the messages, and would see the notes about lives
+	if len(r.cfg.Middleware) == 0 { // with middleware: the host's code reads the messages, and must not see the notes
 		box = r.rules.NotingLives(box)
 	}
 	props := actor.PropsFromProducer(func() actor.Actor { return g },
@@ -81,7 +81,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 		g.releaseMiddleware(m.Key.(kinds.Key))
 	case *retired:
 		ctx.Stop(m.pid)
-		if !g.rt.crowded.Load() { // shells without a lock actor do not outlast the crowd
+		if !g.rt.crowded.Load() { // free shells are kept only while there are many actors
 			if free := g.rt.shells.Take(); free != nil {
 				ctx.Stop(free.PID)
 			}
@@ -193,8 +193,8 @@ func (g *guardian) countChildren(more int64) {
 }
 
 // HandleFailure implements actor.SupervisorStrategy for the children. It restarts a lock actor, with the same state,
-// and resumes the subscriber, and a lock actor that is leaving. The child has answered or repeated the message of the
-// crash before: see Crashed.
+// and resumes the subscriber, and a lock actor that is leaving. By then the child has answered or repeated the message
+// on which it crashed: see Crashed.
 func (g *guardian) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID,
 	_ *actor.RestartStatistics, reason, _ any) {
 	directive := actor.ResumeDirective

@@ -28,7 +28,7 @@ func (a *lockActor) inspect(source any, call *request.Call) {
 	})
 }
 
-// inspected completes the state in Redis with the knowledge of this process, and answers the Inspect.
+// inspected adds what this process knows to the state in Redis, and answers the Inspect.
 func (a *lockActor) inspected(m *inspection) {
 	a.accepted = m
 	if _, pending := a.inspections[m.call]; !pending {

@@ -26,8 +26,8 @@ import (
 // PID and mailbox (spawn.go).
 //
 // A crash loses nothing: the actor is restarted with the same state, which an event changes only once it is complete.
-// Only the actor touches the state, while it handles a message or after a crash over it. Shared fields are marked; all
-// may read fields that never change.
+// Only the actor touches the state: while it handles a message, or after it has crashed on that message. Exceptions are
+// the fields that are marked as shared, and fields that never change, which any goroutine may read.
 type lockActor struct {
 	rt  *Runtime
 	key kinds.Key
@@ -36,12 +36,12 @@ type lockActor struct {
 	pid     *actor.PID
 	process actor.Process
 
-	// storedAs is the kind as which Redis has the lock: a fenced lock is stored as a plain lock. While the lock is in use,
-	// requests for a kind that is stored as another are refused.
+	// storedAs is the kind as which Redis has the lock: a fenced lock is stored as a plain lock. While the lock is in
+	// use, requests for a kind that is stored differently are refused.
 	storedAs messages.Kind
 	// client is the client part of the owner field.
 	client string
-	// adapter has what differs by kind of lock.
+	// adapter does everything that differs between kinds of lock.
 	adapter kinds.Adapter
 	// members are the locks of a MultiLock or a RedLock; none if the lock has one key.
 	members    []request.Member
@@ -110,7 +110,8 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	case *inspection:
 		a.inspected(m)
 
-	// A message to itself that time has passed: a renewal or another try is due, or a wait or a lease is over.
+	// The actor's message to itself at the time of the alarm: a renewal or another try is due, or a wait or a lease is
+	// over.
 	case wakeUp:
 		a.tick()
 
@@ -222,7 +223,7 @@ func (a *lockActor) requested(call *request.Call) {
 	case request.OpList:
 		a.accepted = call
 		request.Goroutine{}.Inspected(a.rt, call, a.local().Listed())
-		a.carryOut() // a Close may wait only for this
+		a.carryOut() // Close may wait only for these effects
 	default:
 		hold, owner := a.holdOf(call)
 		switch event := a.adapter.Event(call, hold, owner); {

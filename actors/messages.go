@@ -26,14 +26,14 @@ type (
 		to      listener
 		channel backend.Channel
 	}
-	// listening: a channel of the lock is subscribed, again or for the first time; for the waiter of that term, if the
-	// waiter has its own channel.
+	// listening: a channel of the lock is subscribed, again or for the first time. If a waiter has its own channel,
+	// term is the term of that waiter.
 	listening struct {
 		to      listener
 		channel backend.Channel
 		term    uint64
 	}
-	// transferred: another process has made this one the holder, or wants the lock; or permits are free.
+	// transferred: another process has made this process the holder, or wants the lock; or permits are free.
 	transferred struct {
 		to       *lockActor
 		transfer machine.Transfer

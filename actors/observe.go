@@ -9,7 +9,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// The snapshots that package observe gets, which measures, traces and logs.
+// The snapshots of locks and requests for package observe, which measures, traces and logs.
 
 // load counts the requests that wait and the locks that are held.
 func (r *Runtime) load(ctx context.Context) (waiting int64, held int, ok bool) {
@@ -47,7 +47,7 @@ func (a *lockActor) hold(call *request.Call, term uint64, now machine.Instant) o
 	return h
 }
 
-// observeStep ends the measuring of a step.
+// observeStep passes the measurements of a step to the observer.
 func (a *lockActor) observeStep() {
 	if !a.rt.observer.Measures() {
 		return

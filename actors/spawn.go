@@ -18,7 +18,7 @@ import (
 // claimFree, on the goroutine of a request, claims a free shell. The guardian supervises the shell, and so the lock
 // actor in it.
 
-// claim gives a shell to the lock actor of a key, for a first request, which has entered the gate of the actor then. It
+// claim gives a shell to a new lock actor for a key, and makes first, the first request, enter the actor's gate. It
 // returns nil if the key has an actor by now, or a conflicting actor, or if the guardian takes no further requests.
 //
 // An actor of the same key that is still leaving was idle, or is given up; either way it does not interfere with the
@@ -40,8 +40,8 @@ func (r *Runtime) claim(free *shell.Shell, key kinds.Key, first *request.Call) *
 }
 
 // claimFree claims a free shell for the lock of a goroutine's request, which then need not pass through the guardian's
-// mailbox. It returns nil if the guardian has to handle the request: an inspection claims no name, and new
-// keys of other forms are rare.
+// mailbox. It returns nil if the guardian has to handle the request, such as an inspection, which claims no name, or
+// the first request for anything but a lock with one key, which is rare.
 func (r *Runtime) claimFree(key kinds.Key, call *request.Call) *lockActor {
 	if key.Composition == request.OneKey && call.Op != request.OpInspect && r.rules.Check(call) == nil {
 		if free := r.shells.Take(); free != nil {

@@ -74,8 +74,8 @@ func newSubscriber(rt *Runtime) *subscriber {
 	return s
 }
 
-// of returns the channels to which a waiter on a channel subscribes, ending with that channel: a client that subscribes
-// only to that channel is foreign.
+// of returns the channels to which a waiter on a channel subscribes. That channel is the last one: a client that
+// subscribes to it alone counts as foreign.
 func (s *subscriber) of(channel backend.Channel) []string {
 	switch {
 	case channel.Waiters == "":
