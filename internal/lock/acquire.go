@@ -69,8 +69,8 @@ func (l *Lock) acquireReplied(o op, r Result) {
 	}
 }
 
-// noteRefusal remembers the holder, and schedules the next try. A request that only tries is not refused if it has come
-// since the acquire was sent: the lock may be free by now.
+// noteRefusal remembers the holder, and schedules the next try. It refuses the requests that only try, except requests
+// that came after the acquire was sent: the lock may be free by now.
 func (l *Lock) noteRefusal(o op, r Result) {
 	l.wait.CarriedOut()
 	l.wait.Refused, l.wait.deferral, l.wait.unconfirmed = true, deferral{}, false
@@ -81,7 +81,8 @@ func (l *Lock) noteRefusal(o op, r Result) {
 		l.wait.freeAt = l.now + r.TTL
 		l.wait.NextAt = min(l.wait.NextAt, l.wait.freeAt+time.Millisecond) // Redis rounds the TTL down
 	}
-	// A process that does not listen yet counts no messages, and tries again as soon as it does.
+	// A process that does not listen yet would miss the message that ends the deferral. It tries again as soon as it
+	// listens.
 	if l.features.WaitQueue && r.Outcome == Refused && r.Holder == "" && l.sub.State == machine.Listening {
 		l.deferFor(byRedis, 1, r.TTL)
 	}
@@ -89,7 +90,7 @@ func (l *Lock) noteRefusal(o op, r Result) {
 		l.wait.NextAt = l.now
 	}
 	if l.sub.State == machine.Requested {
-		// It was not confirmed since the last try: ask again, in case the first one got lost.
+		// The subscription was not confirmed since the last try: subscribe again, in case the first command got lost.
 		l.effects.Add(machine.Effect{Kind: machine.Subscribe, Term: l.sub.Term})
 	}
 	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term {
@@ -104,10 +105,10 @@ func (l *Lock) noteRefusal(o op, r Result) {
 		l.answer(req.Ref, l.held())
 	}
 	switch {
-	case later, l.lacksEntry() && !l.isDeferred(): // a request that only tries adds none
+	case later, l.lacksEntry() && !l.isDeferred(): // a request that only tries adds no entry
 		l.wait.NextAt = l.now
 	case o.mode == machine.Exclusive && l.queue.Len() > 0 && l.queue.Head().Mode == machine.Shared && !l.isDeferred():
-		l.wait.NextAt = l.now // only a writer was refused, which has left
+		l.wait.NextAt = l.now // the refused try was for a writer, which has left
 	}
 }
 
@@ -140,7 +141,7 @@ func (l *Lock) refuseAfter(o op, r Result, concerns func(*waiter) bool) {
 // stopContending ends the wait for the lease.
 func (l *Lock) stopContending() {
 	if l.lease.term != 0 && (l.wait.traces == mayRemain || len(l.wait.sent) > 0) {
-		l.cleanUp(l.lease.term) // an entry that stays costs those behind it a transfer and its release
+		l.cleanUp(l.lease.term) // an abandoned entry costs the next ones a transfer and its release
 	}
 	l.afterRelease()
 	l.wait = waiting{}
@@ -152,8 +153,8 @@ func (l *Lock) listen() {
 	l.sub.Follow(l.now, l.queue.Len() > 0, l.wait.Refused, reusable && !l.closing, term, &l.effects)
 }
 
-// attemptSoon tries as soon as possible, since the lock may be free. The refusal of a command under way may be older
-// than that.
+// attemptSoon tries as soon as possible, since the lock may be free. A command that is under way may have been carried
+// out before, so its refusal would be stale.
 func (l *Lock) attemptSoon() {
 	switch {
 	case l.main.InFlight && (l.main.kind == opAcquire || l.main.kind == opGrant || l.main.kind == opYield):

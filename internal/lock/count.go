@@ -7,7 +7,7 @@ import (
 )
 
 // wanted returns the counts that Redis should have. A writer does not become a reader while an unanswered command might
-// make it a writer again: that would end its hold.
+// make it a writer again, because that command would end the read hold.
 func (l *Lock) wanted(h *holds) counts {
 	c := h.wanted()
 	if c.exclusive == 0 && l.lease.mode == machine.Exclusive && l.lease.modeMayChange(machine.Shared) {
@@ -31,7 +31,7 @@ func (l *Lock) setCounts(h hold, c countChange, by int) {
 func (l *Lock) countCommand(o *op, c *Command) {
 	o.lease = l.countLease(o.request, o.joins())
 	switch {
-	case o.joins(): // the counts stay; an acquire would take the lock again if the present readers have lost it
+	case o.joins(): // counts stay: unlike Renew, Acquire would take the lock anew if the readers had lost it
 		c.Kind, c.Immediate = Renew, true
 	case o.request != nil:
 		c.Kind, c.Tokens, c.Above = Acquire, o.draws, l.tokens.highest
@@ -41,8 +41,8 @@ func (l *Lock) countCommand(o *op, c *Command) {
 }
 
 // countLease returns the TTL to set when the counts change: the watchdog's, or the rest of a fixed lease, unless a
-// re-entry asks for more or a reader joins. It never shortens a trusted lease: one that was fixed may be longer than
-// the watchdog's.
+// re-entry asks for more or a reader joins. It never shortens a trusted lease: a lease that was fixed before may be
+// longer than the watchdog's.
 func (l *Lock) countLease(req *waiter, joins bool) time.Duration {
 	left := l.lease.left(l.now)
 	if !l.lease.fixed || joins {
@@ -103,7 +103,8 @@ func (l *Lock) countFailed(o op, r Result) {
 	case o.request != nil:
 		l.refuse(o.request.Ref, reason, detail)
 	default:
-		// Redis gets the count as soon as it allows it, or the release of the last hold.
+		// The release counts already. Redis gets the new count, or the release of the last hold, as soon as it accepts
+		// one.
 		if h := l.holds.byID(o.hold); !h.ownerDied { // a dead owner's hold has the counts of its last release already
 			h.counts = h.plus(o.mode, -1)
 			l.holds.update(h)
@@ -114,7 +115,7 @@ func (l *Lock) countFailed(o op, r Result) {
 	l.dropCount()
 }
 
-// applyCount applies a change that Redis has made to the holds.
+// applyCount applies to the holds a change of the counts that Redis has confirmed.
 func (l *Lock) applyCount(o op) {
 	h := l.holds.byID(o.hold)
 	switch {

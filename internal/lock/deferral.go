@@ -12,7 +12,7 @@ import (
 // deferral leaves the lock to others for some time, or until messages have come that the lock was released.
 type deferral struct {
 	cause deferralCause
-	// messages is the number of messages that end it.
+	// messages is the number of messages that end the deferral.
 	messages int
 	// deferUntil is the time before which the process does not try.
 	deferUntil machine.Instant
@@ -35,7 +35,7 @@ const (
 func (l *Lock) isDeferred() bool { return l.now < l.wait.deferUntil }
 
 // deferToOthers leaves the lock to others after a turn of this process. If the process listens, it also receives its
-// own message about that.
+// own message about the release, which then counts as one more.
 func (l *Lock) deferToOthers(others int, d time.Duration) {
 	l.wait.Refused = true
 	messages := others
@@ -60,7 +60,7 @@ func (l *Lock) countRelease() bool {
 	case !l.isDeferred():
 		return true
 	case l.sub.State != machine.Listening:
-		return false // it may be the process's own message, which messages includes only if it listened
+		return false // may be the process's own message, which counts only if it listened
 	}
 	if l.wait.messages--; l.wait.messages > 0 {
 		return false

@@ -28,7 +28,7 @@
 //
 // on the process's own clock; it does not matter when the reply came. That clock counts the time the machine sleeps, as
 // the lease does. The margin (see machine.Margin) allows for clocks that run at different speeds. Every event first
-// compares the clock with this end, so after it no hold is granted, and none is released as if it were valid.
+// compares the clock with this end, so after the end no hold is granted, and no hold is released as if it were valid.
 //
 // # Commands
 //
@@ -66,9 +66,9 @@
 // transfers it: the script makes the first process of the wait queue the owner, under the term of its entry, and
 // notifies it (Transferred). That process then has the lease without another command.
 //
-// A transfer is trusted like a lease, but another process has sent it. So it names the command that added or confirmed
-// the entry. The transfer was made after that command was carried out, and the key lives for the TTL of a transfer from
-// then on. The lease is trusted until
+// A transfer is trusted like a lease, although another process has made it. So it names the command of this process
+// that added or confirmed the entry. The transfer was made after that command was carried out, and the key lives for
+// the TTL of a transfer from then on. The lease is trusted until
 //
 //	when that command was sent + TransferTTL − margin
 //
@@ -84,7 +84,7 @@
 //
 // The order decides which waiter of this process is next. There are two: the queue of this process with a hand-off
 // limit (localOrder), and one queue of all processes in Redis (redisOrder), which a fair lock has. Commands list the
-// waiters only for the second.
+// waiters only for redisOrder.
 //
 // # Hand-off limit
 //
@@ -108,21 +108,21 @@
 // each with its own hold, and the last one releases it. Redis sees them as one reader; their re-entries are added to
 // its count. No reader joins past a writer that waits in the process's queue. At the hand-off limit of the readers,
 // Redis is asked whether others wait. If so, the lease is sealed: it ends when its readers have left, and later readers
-// wait for the next.
+// wait for the next lease.
 //
 // The end of a reader's fixed lease is kept in memory, since others may keep the lease alive for longer. If the reader
 // is alone, the lease in Redis ends with its fixed lease.
 //
 // # Tokens
 //
-// Fencing tokens are drawn in blocks: one for the holder, and one for each waiter behind it, or half as many again as
-// one of the last two turns needed, if those are more. No other process can draw a token before the term ends, so local
-// hand-offs get higher tokens than all earlier holds, and lower ones than all later holds.
+// Fencing tokens are drawn in blocks: one for the holder, and one for each waiter behind it, but at least one and a
+// half times as many as either of the last two turns needed. No other process can draw a token before the term ends, so
+// local hand-offs get higher tokens than all earlier holds, and lower ones than all later holds.
 //
-// The lock remembers the highest token of each of its counters, and draws above it. If Redis has lost some, as in a
-// failover, the draw sets the counter to that number first. However many processes do that, and however often, the
-// counter goes no further. A transfer does not compare with that number: a process that gets a lower token by one draws
-// again.
+// The lock remembers the highest token of each of its counters, and draws above it. If Redis has lost tokens, as in a
+// failover, the draw first sets the counter to that number. The counter goes no further, however many processes do
+// that, and however often. A transfer does not compare with that number, so a process that gets a lower token by a
+// transfer draws again.
 //
 // # A queue in Redis
 //
@@ -133,7 +133,7 @@
 // number of times.
 //
 // Redis may carry out the commands of a process in another order than they were sent, and the order of the replies does
-// not tell which. So a command that lists the waiters behind a hold names that hold: after its release it adds no
+// not reveal it. So a command that lists the waiters behind a hold names that hold: after its release it adds no
 // waiters, since they may have left. And if two commands that list different waiters were under way together, or one of
 // them has got no reply, the process lists its waiters once more.
 //

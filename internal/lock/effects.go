@@ -46,8 +46,8 @@ type Command struct {
 	Notified bool
 	// Tokens is the number of fencing tokens to draw.
 	Tokens int64
-	// Above has, for each counter, the highest token that the lock has had; the drawn tokens must be higher. It is empty
-	// before the first.
+	// Above has, for each counter, the highest token that the lock has had; the drawn tokens must be higher. It is
+	// empty before the first token.
 	Above []int64
 	// Entries are the waiters, in order.
 	Entries []QueueEntry
@@ -57,8 +57,8 @@ type Command struct {
 	Behind uint64
 	// Top is the highest term of this process's entries. The entries up to it that are not among Entries leave the queue.
 	Top uint64
-	// Owners are the owners that a ForceRelease is meant for; nil means those that hold the lock when Redis is asked, and
-	// the owner of Term, if that is not 0.
+	// Owners are the owners that a ForceRelease is meant for; nil means the owners that hold the lock when Redis is
+	// asked, and the owner of Term unless Term is 0.
 	Owners []string
 	// Forced makes a Yield release the lock even if no other client is seen to wait.
 	Forced bool
@@ -115,12 +115,12 @@ type Result struct {
 	OwnTerm uint64
 	// Tokens are the highest tokens drawn, one per counter.
 	Tokens []int64
-	// Alone says, for an Acquire that is Done, that the wait queue was empty. A process that joins it, or tries, asks the
-	// process of the holder for the lock.
+	// Alone says, for an Acquire that is Done, that the wait queue was empty. A process that joins the queue later, or
+	// tries once, asks the holder's process for the lock.
 	Alone bool
 	// Others is the number of other clients that Yield or CountWaiters saw waiting.
 	Others int
-	// Failure is, for Failed, why.
+	// Failure says, for Failed, why the command failed.
 	machine.Failure
 }
 

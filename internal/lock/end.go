@@ -23,7 +23,7 @@ func (l *Lock) lose(reason machine.Reason, detail string, clean bool) {
 		l.notifyLost(h, reason, detail)
 	}
 	if o := l.main; o.joins() {
-		l.queue.Push(o.request) // it has had no share yet
+		l.queue.Push(o.request) // the reader has not joined yet
 	} else if o.kind == opCount {
 		l.refuseCount(machine.Lost, detail)
 	}
@@ -166,6 +166,6 @@ func (l *Lock) dropMain() {
 	case l.closing:
 		l.refuse(o.request.Ref, machine.Closed, machine.Closing)
 	default:
-		l.queue.Push(o.request) // it has had no share yet
+		l.queue.Push(o.request) // the reader has not joined yet
 	}
 }

@@ -10,10 +10,12 @@ import (
 
 // An extension gives a hold another lease, which begins now: a fixed lease, or the lease of the watchdog. It may be
 // longer or shorter than what is left, and Redis may carry it out late. So it is not under way together with another
-// command that sets the TTL, and is sent once. If it may shorten the TTL, the trust in the lease is shortened before it
-// is sent, and stays so whatever becomes of it. It lengthens the trust only when Redis has confirmed it.
+// command that sets the TTL, and is sent once. If it may shorten the TTL, the trust in the lease is shortened before
+// the command is sent, and stays shortened even if the command fails. An extension lengthens the trust only when Redis
+// has confirmed it.
 //
-// Of readers that share a lease, the watchdog renews it for all. A fixed lease of one of them is kept in memory then.
+// If readers share a lease, the watchdog renews it for all of them, and the fixed lease of a single reader is only kept
+// in memory.
 
 // extension is a request for another lease of a hold.
 type extension struct {
@@ -54,7 +56,7 @@ func (h *hold) cannotHave(lease time.Duration, now machine.Instant) string {
 }
 
 // nextExtension starts an extension, and reports whether it has done something. The extension of a hold that is being
-// released is left to the release.
+// released waits: the release refuses it.
 func (l *Lock) nextExtension() bool {
 	if len(l.extensions) == 0 || l.renewal.InFlight {
 		return false
@@ -132,7 +134,8 @@ func (l *Lock) extendReplied(o op, r Result) {
 			detail = machine.MaybeDone + detail
 		}
 		if r.Unsure && o.fixed && !l.lease.fixed && o.lease < l.cfg.Watchdog {
-			// The command may still cut short what the watchdog would renew.
+			// The command may still set a TTL that is shorter than the watchdog's, so the watchdog must not renew the
+			// lease.
 			l.lease.fixed, h.leaseEnd = true, l.holdUntil(h)
 			l.holds.update(h)
 			l.notifyBound(h)

@@ -50,7 +50,7 @@ type hold struct {
 	keepAgainUntil machine.Instant
 	// ownerDied says that its owner has died, and its release is on its way.
 	ownerDied bool
-	// unwatched says that no death of an owner ends the hold.
+	// unwatched says that the death of an owner does not end the hold.
 	unwatched bool
 
 	tokens []int64

@@ -13,7 +13,8 @@ func (l *Lock) keep(ref any, until machine.Instant) {
 	l.start(op{kind: opKeep, ref: ref, until: l.longestTTL(), particulars: particulars{keepUntil: until}})
 }
 
-// keepCommand sets the rest of the time. A try that comes too late for that releases the lock.
+// keepCommand fills in a command that sets the TTL to the rest of the minimum time, or releases the lock if no time is
+// left.
 func (l *Lock) keepCommand(o *op, c *Command) {
 	rest := o.keepUntil - l.now
 	if rest <= 0 {

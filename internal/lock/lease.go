@@ -42,8 +42,8 @@ type unansweredTake struct {
 	lease     time.Duration
 }
 
-// noteTake remembers an unansweredTake. The terms of a fair lock are 0 here: the next command about its queue takes
-// care of them.
+// noteTake remembers an unansweredTake. The terms of a fair lock are 0 here and not remembered, since the next command
+// about its queue deals with them.
 func (l *Lock) noteTake(o *op, term uint64) {
 	if term != 0 {
 		l.takes = machine.AddUnanswered(l.takes, unansweredTake{o.seq, term, o.lease})
@@ -51,8 +51,8 @@ func (l *Lock) noteTake(o *op, term uint64) {
 }
 
 // handleLateReply handles a reply that nothing awaits. If the command has taken the key for a term that is over, the
-// key is released: no process would know that it holds the key. The entry of such a term is removed: the lock would be
-// transferred to it.
+// key is released, since no process would know that it holds the key. The entry of such a term is removed, since the
+// lock would be transferred to it.
 func (l *Lock) handleLateReply(seq uint64, r Result) {
 	i := slices.IndexFunc(l.takes, func(t unansweredTake) bool { return t.seq == seq })
 	if i < 0 {

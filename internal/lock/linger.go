@@ -3,10 +3,10 @@ package lock
 import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
 // A lease may linger in the process after its last hold, for Config.Linger: the next request of the process then needs
-// no command. The first process that waits, and every one that tries, asks the process of the holder for the lock,
+// no command. The first process that waits, and every process that tries once, asks the holder's process for the lock,
 // which then releases it at once. So the lease lingers only if the wait queue was empty when it was taken. A client
-// that does not ask, or whose message gets lost, waits until lingerUntil at most: no use of the lease puts lingerUntil
-// off.
+// that does not ask, or whose message gets lost, waits until lingerUntil at most: using the lease does not postpone
+// lingerUntil.
 
 // noteAlone begins the time in which the lease may linger; o has taken the lease.
 func (l *Lock) noteAlone(o op, r Result) {
@@ -25,7 +25,7 @@ func (l *Lock) Asked(now machine.Instant, term uint64) {
 }
 
 // lingers reports whether the lease remains without a hold and without a waiter, since the process may want it again.
-// It must be what the next hold needs, as it is now in Redis.
+// The lease, as Redis has it now, must suit the next hold without a command.
 func (l *Lock) lingers() bool {
 	return l.phase == owned && l.holds.len() == 0 && l.queue.Len() == 0 && l.main.kind == opNone && l.now < l.lingerEnd() &&
 		!l.closing && !l.suspected && !l.lease.fixed && l.lease.counts == once(machine.Exclusive) &&

@@ -3,8 +3,8 @@ package lock
 import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
 // localOrder is the order of the waiters of this process alone. The lease passes from one to the next in memory; at the
-// hand-off limit Redis is asked whether other processes wait, and if so they get the lock. It has no state: that
-// belongs to the lease and to the wait.
+// hand-off limit Redis is asked whether other processes wait, and if so they get the lock. It has no state of its own:
+// Lock.lease and Lock.wait have all of it.
 type localOrder struct{}
 
 func (localOrder) termToContend(l *Lock) uint64 { return l.takeTerm() }
@@ -18,7 +18,7 @@ func (localOrder) grant(l *Lock, o op, r Result) {
 	}
 	l.noteLease(o, r)
 	if l.queue.Len() > 0 && l.queue.Head() == o.request && !(o.request.Fenced && l.tokens.regressed) {
-		l.grantTaken(o) // else it is for the request that is next by now, which may have to draw a token
+		l.grantTaken(o) // else the lease passes to the present head of the queue, which may need a token first
 	}
 }
 
@@ -43,8 +43,8 @@ func (localOrder) handOff(l *Lock, ref any) {
 	case l.lease.turn.IsOver(l.now) || l.lease.sealed:
 		l.yield(ref)
 	case l.order.canHandOff(l, l.queue.Head()):
-		// Of goroutines that are woken, Go runs the last one first. That has to be the releasing one, so that it can ask
-		// again before the queue is empty and the lease goes back to Redis.
+		// Go runs the goroutine first that was woken last. That must be the releasing goroutine, so that it can ask for
+		// the lock again before the queue is empty and the lease goes back to Redis.
 		l.grant(l.queue.Pop(), true)
 		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
 	default:

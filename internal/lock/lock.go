@@ -21,7 +21,7 @@ const (
 	releasing
 )
 
-// Features are what a kind of lock has, as far as decisions depend on it.
+// Features are the properties of a kind of lock on which decisions depend.
 type Features struct {
 	// Tokens is the number of the lock's token counters. A hold draws from each of them if its request is fenced.
 	Tokens int
@@ -101,7 +101,7 @@ func (l *Lock) takeTerm() (term uint64) {
 	return term
 }
 
-// beginTerm begins a term, or none if the number is 0. It has neither a lease nor tokens yet.
+// beginTerm begins a term, or none if the number is 0. The term has neither a lease nor tokens yet.
 func (l *Lock) beginTerm(number uint64) {
 	l.lease = lease{term: number}
 	l.tokens.endTerm()
@@ -161,7 +161,7 @@ type waiting struct {
 	contest
 	// sent are the last commands that may have added or confirmed the entry in the wait queue.
 	sent confirmations
-	// transfer came while an acquire was under way; it is used after the reply to that.
+	// transfer came while an acquire was under way; it is used after the reply to the acquire.
 	transfer machine.Transfer
 }
 

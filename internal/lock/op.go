@@ -40,7 +40,7 @@ const (
 type operation struct {
 	// command fills in the Command.
 	command func(*Lock, *op, *Command)
-	// replied handles the reply to an op that is main; nil for those that never are.
+	// replied handles the reply to an op that is main; nil for kinds that are never main.
 	replied func(*Lock, op, Result)
 	// timeout returns how long the reply is awaited; nil for CallTimeout.
 	timeout func(*Lock, *op) time.Duration
@@ -49,7 +49,8 @@ type operation struct {
 // ops has the operation of each kind.
 var ops [opSyncQueue + 1]operation
 
-// The functions in ops read it when they send another command, so it cannot be initialized where it is declared.
+// The functions in ops read ops when they send another command, so an initial value at its declaration would be a
+// cycle.
 func init() {
 	ops = [...]operation{
 		opAcquire:      {command: (*Lock).acquireCommand, replied: (*Lock).acquireReplied},
@@ -99,7 +100,7 @@ type op struct {
 	particulars
 }
 
-// particulars are what belongs to some commands only.
+// particulars are the fields that only some commands need.
 type particulars struct {
 	// draws is the number of tokens that an acquire draws.
 	draws int64

@@ -6,8 +6,8 @@ import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 type order interface {
 	// termToContend returns the term under which the process contends; 0 if each waiter has its own.
 	termToContend(l *Lock) uint64
-	// channel returns the term of the channel to listen to; 0 for the lock's own. If it is reusable, later
-	// waiters listen to the same.
+	// channel returns the term of the channel to listen to; 0 for the lock's own. If it is reusable, later waiters
+	// listen to the same channel.
 	channel(l *Lock) (term uint64, reusable bool)
 
 	// grant grants the lease, which o has taken or set, to its waiter.

@@ -123,11 +123,12 @@ func leaseFor(d time.Duration) time.Duration {
 }
 
 // prolongs reports whether a re-entry makes the lease in Redis longer. Then no command that sets the rest of the
-// present lease may be under way: it could arrive afterwards.
+// present lease may be under way, since it could arrive later and shorten the new lease.
 func (l *Lock) prolongs(req *waiter) bool { return req.Lease > 0 && l.lease.fixed }
 
-// A change that Redis refuses does not delay a release. A user without the right to write, a reply that is lost again
-// and again, a full memory: each may concern a count, and not the release.
+// A change of a count that Redis refuses does not delay a release, which Redis may accept nevertheless: for instance if
+// its memory is full, if the user lacks a right that only the count needs, or if the reply to that script is lost again
+// and again.
 
 // overtake lets releases overtake the change under way while that waits for another try: a hold that is released
 // completely ends at once, and a release is tried before a re-entry. It reports whether a release has overtaken.
@@ -172,7 +173,7 @@ func (l *Lock) allReleased(h hold) bool {
 func (l *Lock) postponeCount() {
 	switch o := l.main; {
 	case o.joins():
-		l.queue.Push(o.request) // it has had no share yet
+		l.queue.Push(o.request) // the reader has not joined yet
 	case o.request != nil:
 		l.pendingCounts = append(l.pendingCounts, countChange{hold: o.hold, mode: o.mode, request: o.request})
 	case o.ref != nil:

@@ -16,18 +16,19 @@ type redisOrder struct {
 	registered bool
 	// lastListed is the number of the last command that listed the waiters.
 	lastListed uint64
-	// mustResend says that this command has failed, or that Redis may carry out an earlier command after it, so the
-	// waiters have to be listed again.
+	// mustResend says that the command lastListed has failed, or that Redis may carry out an earlier command after it,
+	// so the waiters have to be listed again.
 	mustResend bool
-	// unanswered says that a command that listed the waiters has got no reply, and may be carried out after the next.
+	// unanswered says that a command that listed the waiters has got no reply, and may be carried out after the next
+	// one.
 	unanswered bool
-	// overlapped says that the last command was under way together with an earlier one. If the last one takes the lock for
-	// a waiter, the earlier one may add the waiter's entry again.
+	// overlapped says that the command lastListed was under way together with an earlier command. If lastListed takes
+	// the lock for a waiter, the earlier command may come later and add the waiter's entry again.
 	overlapped bool
 	// nextAt is the time at which the process confirms again that the waiters are alive.
 	nextAt machine.Instant
-	// longestLease is the longest lease that was asked for by waiters that may be in the queue in Redis. It may begin
-	// there for a waiter, without the process knowing.
+	// longestLease is the longest lease of the waiters that may be in the queue in Redis. Redis may have granted it to
+	// one of them without the process knowing.
 	longestLease time.Duration
 	// top is the highest term that has had an entry.
 	top uint64
@@ -39,7 +40,7 @@ type redisOrder struct {
 // syncing is the command that only lists the waiters.
 type syncing struct {
 	op
-	// behind is the term of the hold behind which it lists them.
+	// behind is the term of the hold behind which the command lists the waiters.
 	behind uint64
 }
 
@@ -142,7 +143,7 @@ func (q *redisOrder) needed(l *Lock) bool {
 }
 
 // changed reports whether the waiters have changed since they were last sent to Redis, or have to be sent again. While
-// tries fail, only the pause between them decides the latter.
+// tries fail, only the pause between them decides when to send the waiters again.
 func (q *redisOrder) changed(l *Lock) bool {
 	again := q.mustResend && l.sync.kind == opNone && !lists(&l.main) && (l.phase != contending || l.wait.Tries == 0)
 	return again || q.sentRevision != l.queue.Revision()
@@ -223,7 +224,7 @@ func (l *Lock) syncCommand(_ *op, c *Command) { c.Kind = SyncQueue }
 func (q *redisOrder) synced(l *Lock, r Result) {
 	switch {
 	case r.Outcome != Failed:
-		if r.OwnTerm != l.sync.behind { // which has ended if the reply is late
+		if r.OwnTerm != l.sync.behind { // that hold is no orphan, but may have ended since
 			q.releaseOrphan(l, r)
 		}
 		q.noteEmptied(l, l.sync.seq, len(l.sync.listed))
@@ -236,8 +237,8 @@ func (q *redisOrder) synced(l *Lock, r Result) {
 	}
 }
 
-// noteEmptied clears registered if the command with that number left no entries of this process, and no other one may
-// be carried out later that lists some.
+// noteEmptied clears registered if the command with that number left no entries of this process, and no command that
+// lists waiters may be carried out after it.
 func (q *redisOrder) noteEmptied(l *Lock, seq uint64, entries int) {
 	if entries > 0 || seq != q.lastListed || q.sentRevision != l.queue.Revision() || q.mustResend {
 		return
@@ -273,7 +274,8 @@ func (q *redisOrder) released(l *Lock, o op, r Result) Result {
 	return r
 }
 
-// cleanup releases what waiters may hold without a reply that says so, and removes all entries.
+// cleanup returns commands that release the terms of waiters which may hold the lock without a reply that says so, and
+// a command that removes all entries.
 func (q *redisOrder) cleanup(l *Lock) []Command {
 	if !q.needed(l) {
 		return nil

@@ -50,7 +50,7 @@ func (l *Lock) startRenewal(immediate bool) {
 func (l *Lock) awaitRenewal(e ensure) {
 	l.ensures = append(l.ensures, e)
 	if l.main.kind == opExtend {
-		return // extendReplied does it
+		return // extendReplied renews the lease if that is still needed
 	}
 	if l.renewal.kind == opNone {
 		l.startRenewal(true)
@@ -68,8 +68,8 @@ func (l *Lock) renewCommand(o *op, c *Command) {
 // renewTimeout leaves time for another try in what is left of the lease.
 func (l *Lock) renewTimeout(*op) time.Duration { return l.cfg.Timeout(max(l.lease.until-l.now, 0)) }
 
-// suspect notes that the key may have been taken away. That includes what the command under way takes or renews, since
-// its reply may be older.
+// suspect notes that the key may have been taken away. A successful reply to a command under way proves nothing, since
+// Redis may have carried out that command before.
 func (l *Lock) suspect() {
 	l.suspected, l.staleBefore = l.phase == owned || l.main.InFlight, l.seq
 }

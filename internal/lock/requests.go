@@ -44,7 +44,7 @@ func (l *Lock) Release(now machine.Instant, r machine.Release) {
 		h.keepUntil = h.keepAgainUntil
 		l.holds.update(h)
 	}
-	// The owner means its present hold, and not one that begin may grant it when that hold is over.
+	// The owner means its present hold, and not a hold that begin may grant to it because the present hold has expired.
 	if h := l.holds.byOwner(r.Owner); h.id != 0 {
 		id = h.id
 	}
@@ -76,10 +76,10 @@ func (l *Lock) Cancel(now machine.Instant, id uint64, owner machine.Owner, ref a
 }
 
 // OwnerGone refuses the requests of an owner that has died, and releases its hold. Another actor may have sent a
-// request for it.
+// request on the owner's behalf.
 func (l *Lock) OwnerGone(now machine.Instant, owner machine.Owner) {
 	l.takeWork()
-	orphans := l.withdraw(0, owner) // before a hold that is over by now makes way for one of them
+	orphans := l.withdraw(0, owner) // before begin, which may end an expired hold and grant the lock to one of them
 	defer l.begin(now).settle()
 	for _, req := range orphans {
 		l.refuse(req.Ref, machine.CancelledByRequest, machine.OwnerDied)

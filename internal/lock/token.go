@@ -13,7 +13,7 @@ type tokens struct {
 	left int64
 	// counters is the number of the lock's counters.
 	counters int32
-	// regressed says that no token is left because the lock has had higher ones. The counter has lost some, as in a
+	// regressed says that no token is left because the lock has had higher tokens: the counter has lost tokens, as in a
 	// failover, and a transfer has drawn from it.
 	regressed bool
 	// spent counts the tokens of the last turns.
@@ -35,8 +35,8 @@ type spending struct {
 	previous int64
 }
 
-// needed returns the number of tokens that this turn has needed so far. One that had to draw again would have
-// used more.
+// needed returns the number of tokens that this turn has needed so far. A turn in which tokens were drawn again would
+// have used more.
 func (s *spending) needed() int64 {
 	if s.redrawn {
 		return s.drawn
@@ -55,9 +55,9 @@ func (s *spending) newTurn() { *s = spending{previous: s.needed()} }
 func (t *tokens) endTerm() { t.last, t.left, t.regressed = nil, 0, false }
 
 // toDraw returns the number of tokens to draw for the lease: one for each waiting request that asks for one, including
-// the one that the lease is for. A few clients that come back again and again need many more within a turn. So at least
-// one and a half times as many are drawn as one of the last two turns needed: to draw again takes a round trip of the
-// turn.
+// the one that the lease is for. A few clients that come back again and again need many more within a turn. So the
+// number is at least one and a half times what either of the last two turns needed, since drawing again costs a round
+// trip within the turn.
 func (t *tokens) toDraw(requests int) int64 {
 	if t.counters == 0 || requests == 0 {
 		return 0
@@ -93,7 +93,7 @@ func (t *tokens) know(highest []int64) {
 	t.highest = known
 }
 
-// has reports whether a request gets all that it asks for.
+// has reports whether there is a token for a request, or the request needs none.
 func (t *tokens) has(req *waiter) bool { return t.counters == 0 || !req.Fenced || t.left > 0 }
 
 // next returns the tokens of the next hold, one per counter; nil if the request asks for none.
@@ -114,6 +114,7 @@ func (t *tokens) next(req *waiter) []int64 {
 // not change it.
 func (l *Lock) HighestTokens() []int64 { return l.tokens.highest }
 
-// KnowTokens raises what HighestTokens returns: other locks of the System draw from the same counters. If one has drawn
-// while this lock was held, the lease is lost, and the tokens that are left are too low for another hold.
+// KnowTokens raises what HighestTokens returns: other locks of the System draw from the same counters. If another lock
+// has drawn while this lock was held, the lease of this lock is lost, and the tokens that are left are too low for
+// another hold.
 func (l *Lock) KnowTokens(highest []int64) { l.tokens.know(highest) }

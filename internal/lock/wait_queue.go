@@ -93,17 +93,17 @@ func (l *Lock) noteEntrySent(o *op, c *Command) {
 	l.wait.sent = l.wait.sent.plus(confirmation{seq: o.seq, sentAt: o.sentAt, mode: c.Entry.Mode, tokens: c.Entry.Tokens})
 }
 
-// forgetBefore forgets the commands before a try that was refused. A transfer to the entry as one of them left it is
-// over: if it had been made before the try, the try would have found the lock its own, unless it has been taken away
-// since; and a try of a writer ends a read hold that it finds. The message of such a transfer may still come.
+// forgetBefore forgets the commands before a try that was refused. A transfer that names one of them is over: the try
+// would have found the lock held by its own term, unless the lock was taken away in between, or the try was for a
+// writer, which ends a read hold of its own term. The message of such a transfer may still come.
 func (l *Lock) forgetBefore(o op) {
 	if l.features.Parts {
-		return // it gets no transfers
+		return // a lock with parts gets no transfers
 	}
 	before := len(l.wait.sent)
 	l.wait.sent = l.wait.sent.without(func(c confirmation) bool { return c.seq < o.seq })
 	if len(l.wait.sent) < before {
-		l.wait.traces = mayRemain // the entry stays unless the try has confirmed it
+		l.wait.traces = mayRemain // an entry that the try has not confirmed stays
 	}
 }
 
@@ -112,12 +112,12 @@ func (l *Lock) Transferred(now machine.Instant, t machine.Transfer) {
 	defer l.begin(now).settle()
 	switch {
 	case t.Term != l.lease.term && t.Term != l.main.next:
-		// It was for waiters that have left, or for a term that is over.
+		// The transfer was for waiters that have left, or for a term that is over.
 		if !slices.ContainsFunc(l.background, func(o op) bool { return o.term == t.Term }) {
 			l.cleanUp(t.Term)
 		}
 	case l.phase == contending && l.main.InFlight, t.Term != l.lease.term:
-		if t.Term != l.wait.transfer.Term || t.Seq > l.wait.transfer.Seq { // else it is over, and its message was late
+		if t.Term != l.wait.transfer.Term || t.Seq > l.wait.transfer.Seq { // else t is over, and its message late
 			l.wait.transfer = t
 		}
 	case l.phase == contending:
@@ -126,8 +126,8 @@ func (l *Lock) Transferred(now machine.Instant, t machine.Transfer) {
 }
 
 // takeTransfer begins the lease. The transfer was made after the command that it names was carried out, so the key
-// lives for the TTL of a transfer from when that command was sent. A later time would not be safe: a transfer may have
-// expired, and another process taken the lock, before its message arrives.
+// lives for at least the TTL of a transfer from the time at which that command was sent. A later time would not be
+// safe: a transfer may have expired, and another process taken the lock, before its message arrives.
 func (l *Lock) takeTransfer(t machine.Transfer) {
 	l.wait.transfer = machine.Transfer{}
 	by, known := l.wait.sent.bySeq(t.Seq)

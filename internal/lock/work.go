@@ -6,8 +6,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// work is what a lock needs only while a command is under way or a request waits for one. It is apart from the Lock,
-// since of the many locks that a process may hold, most have none of it.
+// work is what a lock needs only while a command is under way or a request waits for one. It is separate from Lock,
+// since most of the many locks that a process may hold need none of it.
 type work struct {
 	// main is the command under way about the lease itself.
 	main op
@@ -36,8 +36,8 @@ var noWork = new(work)
 // works are pooled, since every event needs one.
 var works = sync.Pool{New: func() any { return new(work) }}
 
-// takeWork begins an event: it gives the lock its own work and its own order, since the lock of which it is a copy has
-// the same.
+// takeWork begins an event: it gives the lock its own work and its own order, since a copy shares both with its
+// original.
 func (l *Lock) takeWork() {
 	if l.ownsWork {
 		return

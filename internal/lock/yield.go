@@ -17,7 +17,7 @@ func (l *Lock) startTurn() {
 // yield asks Redis whether others wait, now that the hand-off limit is reached.
 func (l *Lock) yield(ref any) {
 	l.dropRenewal()
-	if l.lease.unanswered.MayCutShort(l.cfg.Watchdog) { // the renewal may arrive after the yield, and shorten its lease
+	if l.lease.unanswered.MayCutShort(l.cfg.Watchdog) { // the command may arrive after the yield, and shorten its lease
 		l.release(ref)
 		return
 	}
@@ -67,7 +67,7 @@ func (l *Lock) countWaitersCommand(_ *op, c *Command) { c.Kind = CountWaiters }
 // countWaitersReplied begins another turn if no other client waits.
 func (l *Lock) countWaitersReplied(_ op, r Result) {
 	l.main = op{}
-	if !l.lease.atRisk { // else the error is why no renewal came in time
+	if !l.lease.atRisk { // else LastErr is the reason why renewals fail
 		l.wait.LastErr = ""
 	}
 	switch {
@@ -87,8 +87,9 @@ func (l *Lock) countWaitersReplied(_ op, r Result) {
 	}
 }
 
-// seal admits no further reader until no other client is seen to wait. If the readers leave before, the term ends. The
-// other clients may be readers, which then join and stop waiting, while readers of this process hold the lock for long.
+// seal admits no further reader of this process until no other client is seen to wait. If all readers leave before
+// that, the term ends. The other clients may be readers, which then join and stop waiting, although readers of this
+// process go on holding the lock for long.
 func (l *Lock) seal() {
 	l.lease.sealed = true
 	l.lease.recountAt = l.now + l.backoff(l.lease.recounts, l.cfg.Watchdog)
