@@ -63,9 +63,9 @@ type Receiver interface {
 // Reply is the reply to a command.
 type Reply struct {
 	lock.Result
-	// Busy are the channels of the parts that other owners hold, or that may be free by now: a message on one of these
-	// channels comes before the lock can be taken. Messages on other channels may be ignored; some come from roll-backs
-	// of this backend.
+	// Busy are the channels of the parts that other owners hold, or that may be free by now: before the lock can be
+	// taken, a message comes on one of these channels. Messages on other channels may be ignored; some come from
+	// roll-backs of this backend.
 	Busy []Channel
 }
 

@@ -49,7 +49,8 @@ func newMultiLock(specs []MemberSpec, options *protocol.Options) lockPart {
 	if one, isMember := multi.parts[0].(*member); len(multi.parts) == 1 && !(isMember && one.wire.Form.Queue != nil) {
 		return multi.parts[0]
 	}
-	// A fair lock is a part even if it is the only part: a release yields it, as its queue requires.
+	// A fair lock stays in a multiLock even if it is the only part: a fair lock has no Yield, and multiLock carries it
+	// out as a release.
 	multi.sameNamed = sameNamedIn(multi.parts)
 	return multi
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Counter is the counter of a fenced lock's tokens, as far as this System knows it. All lock actors of the System that
-// draw from the counter share it: the tokens of a fenced lock grow although a MultiLock has drawn the last tokens.
+// draw from the counter share it: so the tokens of a fenced lock grow even if a MultiLock has drawn the last tokens.
 type Counter struct {
 	name string
 	// highest is the highest token that was drawn.
@@ -101,8 +101,8 @@ func (all *counters) leave(c *Counter, now machine.Instant) {
 	}
 }
 
-// forget removes counters that were not used for long. It looks at two counters at most, and each use adds one counter
-// at most.
+// forget removes counters that were not used for long. It looks at two counters at most, which is enough because each
+// use adds one counter at most.
 func (all *counters) forget(now machine.Instant) {
 	for range min(2, len(all.unused)) {
 		first := all.unused[0]

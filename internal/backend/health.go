@@ -13,7 +13,7 @@ import (
 
 // health records whether a server answers, for locks on several servers. A server that has not answered a call by its
 // deadline, or within half a second, is silent. It is probed in the background until it answers. A cluster is never
-// silent, since only some of its servers may be.
+// silent, since only some of its servers may be down.
 type health struct {
 	mu     sync.Mutex // guards the fields below
 	silent bool

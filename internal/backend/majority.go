@@ -27,7 +27,7 @@ type majority struct {
 func newMajority(servers []*Server, name string, options *protocol.Options) *majority {
 	m := &majority{servers: servers, quarantine: servers[0].quarantine}
 	unconfirmed := *options
-	unconfirmed.Unconfirmed = true // the other servers replace the replicas
+	unconfirmed.Unconfirmed = true // a RedLock has other servers instead of replicas
 	for _, s := range servers {
 		m.members = append(m.members, newMember(MemberSpec{Server: s, Form: forms.Plain, Name: name}, &unconfirmed))
 	}
@@ -53,8 +53,8 @@ func (m *majority) run(c lock.Command, deadline time.Time, done func(Reply)) {
 
 func (m *majority) onlyServer() *Server { return nil }
 
-// skips reports whether a member is skipped because its server is silent, and a majority of servers is not. It
-// counts as failed, like a server that is down.
+// skips reports whether a member is skipped because its server is silent while a majority of servers is not. A skipped
+// member counts as failed, like a server that is down.
 func (m *majority) skips(on *member) bool {
 	if !on.server.isSilent() {
 		return false
@@ -127,8 +127,9 @@ func (m *majority) set(c lock.Command, deadline time.Time, done func(Reply)) {
 // that command restores it.
 //
 // heal adds no vote to a majority: the majority was decided without these servers, and a server where another owner has
-// the lock refuses. From the reply of a server on, later commands find the lease there, and may count this server. A
-// second owner could be trusted only if such a count was for longer than the key lasts there. beginAgain prevents that.
+// the lock refuses. Once a server has replied, later commands find the lease there, and may count this server. A second
+// owner could be trusted only if such a command counted the server for longer than the key lasts there, which
+// beginAgain prevents.
 func (m *majority) heal(c lock.Command, absent []vote) {
 	c.Kind = lock.Acquire
 	for _, v := range absent {

@@ -65,7 +65,7 @@ func (m *majority) vote(on *member, c lock.Command, quarantine time.Duration, de
 	m.voteAfter(on, on.unanswered.begin(&c), c, quarantine, deadline, done)
 }
 
-// voteAfter is vote for a command that has begun; before is what its beginning has returned.
+// voteAfter is vote for a command for which unanswered.begin or beginAgain was called already; before is its result.
 func (m *majority) voteAfter(
 	on *member, before machine.Unanswered, c lock.Command, quarantine time.Duration, deadline time.Time, done func(Reply) (late bool),
 ) {

@@ -26,7 +26,7 @@ func (m *majority) force(c lock.Command, deadline time.Time, done func(Reply)) {
 			return func() { evict(inspections) }, true
 		case answered >= m.quorum(): // as in acquire; a minority must be freed, too
 			now := time.Now()
-			half := now.Add(deadline.Sub(now) / 2) // the releases follow
+			half := now.Add(deadline.Sub(now) / 2) // the other half is for the releases
 			limit.set(answerBy(missing(m, inspections), now, half), func() {
 				answers.cut(func(inspections []inspection) func() {
 					return func() {

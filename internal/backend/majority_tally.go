@@ -61,13 +61,13 @@ func largestHolder(refused []vote) (of vote, held int) {
 	return of, held
 }
 
-// refusal returns why there was no majority. before are the refusals of the try before.
+// refusal returns why there was no majority. before are the refusals of the previous try.
 //
-// Every majority that becomes free later must have one of the busy servers, or waiters would sleep. As few servers as
-// possible are busy: minorities of other waiters come and go, and waiting for them would cause endless retries. If the
-// servers of one owner, and the servers that failed, prevent every majority, the other servers do not matter. Nor do
-// they matter if every majority is prevented by owners that have also refused the last try, such as the holders of
-// plain locks: each try of a waiter has another owner.
+// Every majority that becomes free later must include one of the busy servers, or waiters would not be woken. As few
+// servers as possible are busy: minorities of other waiters come and go, and waiting for them would cause endless
+// retries. If the servers of one owner, and the servers that failed, prevent every majority, the other servers do not
+// matter. Nor do they matter if every majority is prevented by owners that have also refused the last try, such as the
+// holders of plain locks: each try of a waiter has another owner.
 func (m *majority) refusal(t tally, before []vote) Reply {
 	if len(t.refused) == 0 || len(t.failed) >= m.minBlocking() {
 		return m.failure(t)

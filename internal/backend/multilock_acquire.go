@@ -24,9 +24,8 @@ type acquisition struct {
 
 var errTooSlow = errors.New("the locks could not be taken together in time")
 
-// next takes the next part, or ends the try if there is no other part. A server has only the time that it should need
-// if other clients wait meanwhile: because parts are held, or because other parts may have entries in their wait
-// queues.
+// next takes the next part, or ends the try if there is no other part. A server gets only the time that it should need
+// if other clients wait meanwhile, because parts are held or because other parts may have entries in their wait queues.
 func (a *acquisition) next() {
 	if a.taken == len(a.parts) {
 		a.end(Reply{Result: lock.Result{Outcome: lock.Done, Tokens: a.tokens}})
@@ -37,7 +36,7 @@ func (a *acquisition) next() {
 		a.fail(lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Transient: true, Err: errTooSlow}})
 		return
 	}
-	// Set for each part: otherwise the entry would be later by the time that the earlier parts have taken.
+	// Waited is set for each part: otherwise the entry would rank later by the time that the earlier parts have taken.
 	a.c.Entry.Waited = a.entries.waitingTime(a.c.Entry.TTL, now)
 	until := a.deadline
 	if server := a.parts[a.taken].onlyServer(); (a.taken > 0 || a.entries.mayExist()) && server != nil {

@@ -24,7 +24,7 @@ type record struct {
 	work func(*protocol.Record)
 	// onRefused gets the error if Redis refuses the record, once until it is written again.
 	onRefused func(error)
-	// coveredUntil is a time: the record outlives the leases that end before.
+	// coveredUntil is the time before which a lease must end for the record to outlive it.
 	coveredUntil atomic.Int64
 
 	mu sync.Mutex // guards the fields below
@@ -107,7 +107,7 @@ func (s *Server) RecordChanged() {
 	switch {
 	case r.busy:
 		r.stale = true
-	case r.timer != nil && !r.closed && !r.failed: // otherwise the next write follows anyway, or no write follows
+	case r.timer != nil && !r.closed && !r.failed: // otherwise a write follows anyway, or none may follow
 		r.timer.Reset(max(changePause-time.Since(r.lastWrite), 0))
 	}
 }

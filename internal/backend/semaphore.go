@@ -26,7 +26,7 @@ type Semaphore struct {
 	to      PermitReceiver
 }
 
-// wire makes the calls of its commands.
+// wire makes the calls of a Semaphore's commands.
 type wire interface {
 	recorder
 	Call(*semaphore.Command, time.Time) redisclient.Call

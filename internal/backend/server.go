@@ -42,7 +42,7 @@ type Clock interface {
 
 // Config are the settings of a Server.
 type Config struct {
-	// User is the user of the Server, which finds itself there again.
+	// User is the system that uses the Server; code that has only the Server finds its system here.
 	User any
 	// KeyPrefix is the prefix of the key of every lock.
 	KeyPrefix string

@@ -10,7 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
-// serverLock is a lock with one key, on one Server. single and member have one.
+// serverLock is a lock with one key, on one Server. The types single and member embed it.
 type serverLock struct {
 	server *Server
 	lock   *protocol.Lock

@@ -16,7 +16,7 @@ import (
 type unanswered struct {
 	mu   sync.Mutex // guards the fields below
 	term uint64
-	// lease is the lease of the last command of the term, without the commands that were begun again.
+	// lease is the lease of the last command of the term, not counting commands that were sent again.
 	lease time.Duration
 	// count is the hold count of the last command of the term.
 	count int
@@ -44,10 +44,10 @@ func (u *unanswered) begin(c *lock.Command) (before machine.Unanswered) {
 	return before
 }
 
-// beginAgain is like begin, for a command that is sent again. may is false, and nothing is noted, if a later command
-// was sent which this one might undo: it must not shorten the lease that the last command has set, and must set the
-// same count. A later command that begins from now on is discounted while the repetition is under way. So no lease
-// counts that the repetition has shortened.
+// beginAgain is like begin, for a command that is sent again. may is false, and nothing is noted, if the repetition
+// might undo a later command: it must not shorten the lease that the last command has set, and must set the same count.
+// While the repetition is under way, a command that begins after it does not count if the repetition may shorten its
+// lease.
 func (u *unanswered) beginAgain(c *lock.Command) (before machine.Unanswered, may bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -32,8 +32,7 @@ func (h *Host) Log(level slog.Level, message string, args ...any) {
 	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args...) }, h.reportDroppedLogs)
 }
 
-// Report logs a line whose arguments take a while to find out; that may block and panic like the
-// handler.
+// Report logs a line whose arguments take a while to find out. The function args may block and panic, like the handler.
 func (h *Host) Report(level slog.Level, message string, args func() []any) {
 	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args()...) }, h.reportDroppedLogs)
 }

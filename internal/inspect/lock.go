@@ -140,8 +140,8 @@ const maxReads = 10
 
 var errChanged = errors.New("the lock has changed while it was read")
 
-// inspect reads the locks once, and returns the keys of the locks that have changed meanwhile. The last time it shows
-// such locks by the names of their owners.
+// inspect reads the locks once, and returns the keys of the locks that have changed meanwhile. If last is set, it shows
+// such locks with the names of their owners alone.
 func (in Inspector) inspect(ctx context.Context, keys []string, named, last bool) (views []Lock, changed []string, err error) {
 	var commands []rueidis.Completed
 	for _, key := range keys {

@@ -120,8 +120,8 @@ func (in Inspector) list(ctx context.Context, limit int, scan func(page func(key
 	return all, cmp.Or(err, in.Identify(ctx, all))
 }
 
-// withoutForeign leaves out hashes with other fields than a lock, with one command for each key: there may be many
-// keys.
+// withoutForeign leaves out hashes with other fields than a lock, with a single command for each key, since there may
+// be many keys.
 func (in Inspector) withoutForeign(ctx context.Context, keys []string) (rest []string) {
 	var commands []rueidis.Completed
 	for _, key := range keys {

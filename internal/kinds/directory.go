@@ -62,10 +62,10 @@ func (d *Directory[A]) All(yield func(A) bool) {
 	}
 }
 
-// Conflicting returns the actor that owns the same key in Redis as something else, such as a latch for a semaphore.
-// It returns the zero value if there is no such actor, if the actor is leaving, if key is made of several locks or
-// servers, or if the call only frees something. Such a call must reach Redis, even if it names the wrong kind by
-// mistake: Redis refuses it if the key has another type.
+// Conflicting returns the actor that owns the same key in Redis as something else, such as a latch for a semaphore. It
+// returns the zero value if there is no such actor, if the actor is leaving, if key is made of several locks or
+// servers, or if the call only frees something. A call that frees something must always reach Redis. If it names the
+// wrong kind by mistake, Redis refuses it when the key has another type.
 func (d *Directory[A]) Conflicting(key Key, call *request.Call) (none A) {
 	single := []request.Composition{request.OneKey, request.SemaphoreKey, request.LatchKey}
 	if !slices.Contains(single, key.Composition) {

@@ -1,5 +1,5 @@
-// Package kinds has what lock actors differ in by the kind of their lock: the machine that decides, how its commands
-// are carried out in Redis, and what is read from there. Table registers the kinds.
+// Package kinds contains the parts of lock actors that depend on the kind of lock: the machine that decides, how its
+// commands are carried out in Redis, and what is read from there. Table registers the kinds.
 package kinds
 
 import (
@@ -64,8 +64,8 @@ type Performer interface {
 //     cut short → the actor stops → Gone. A reply that comes even later still reaches Late.
 //  3. The host stops it while it is idle: Gone.
 type Leaver interface {
-	// Retires is called when the actor is about to leave, before another one may be started for the name; it may stay
-	// after all. closing says that the System closes, and the actor has nothing left to do.
+	// Retires is called when the actor is about to leave, before another actor may be started for the name; the actor
+	// may stay after all. closing says that the System closes, and the actor has nothing left to do.
 	Retires(m machine.Machine, closing bool)
 	// Cleanups returns the actions that remove everything of the machine from Redis, when the actor is given up.
 	Cleanups(m machine.Machine) []Cleanup

@@ -103,7 +103,7 @@ func (a *lockAdapter) Send(c any, now machine.Instant) {
 	if entry := &command.Entry; entry.Term != 0 {
 		entry.Listens = a.actor.ReceivesTransfers(entry.Term)
 	}
-	a.Backend.Run(command, time.Now().Add(command.Deadline-now)) // for the timers of package time
+	a.Backend.Run(command, time.Now().Add(command.Deadline-now)) // by the clock of package time, for its timers
 }
 
 func (a *lockAdapter) Apply(m machine.Machine, now machine.Instant, r *Reply) {

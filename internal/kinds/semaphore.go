@@ -74,7 +74,7 @@ func (a *semaphoreAdapter) Perform(e *machine.Effect, _ machine.Instant) {
 
 // send sends a command to Redis. It may be called on any goroutine, and so may reportForgotten.
 func (a *semaphoreAdapter) send(c semaphore.Command) {
-	a.backend.Run(c, time.Now().Add(c.Deadline-a.kinds.Now())) // for the timers of package time
+	a.backend.Run(c, time.Now().Add(c.Deadline-a.kinds.Now())) // by the clock of package time, for its timers
 }
 
 // logRejectedReturn logs an effect ReturnRejected.

@@ -16,7 +16,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// Kinds makes the Adapters of one System, and has what they share.
+// Kinds makes the Adapters of one System, and has the state that they share.
 type Kinds struct {
 	Settings
 	options protocol.Options

@@ -29,8 +29,8 @@ func tokensOf(members []backend.MemberSpec) (t tokens) {
 	return t
 }
 
-// attachCounter makes a lock that draws no token a user of its counter, if the System knows one: its tokens are known
-// for as long as the lock is used.
+// attachCounter makes a lock that draws no token a user of its counter, if the System knows one, so that the counter is
+// not forgotten while the lock is in use.
 func (t *tokens) attachCounter() {
 	if t.counters != nil || len(t.sources) != 1 {
 		return

@@ -58,7 +58,7 @@ func (l *Lock) measureLoss(kind messages.Kind, reason machine.Reason) {
 	}
 }
 
-// counted are the numbers of holds and waiters of one lock that the metrics have.
+// counted are the numbers of holds and waiters of one lock that the metrics include.
 type counted struct {
 	kind           subject
 	holds, waiters int

@@ -22,7 +22,7 @@ type metrics struct {
 	options   map[sample]*options
 	// pending are measurements for the meter.
 	pending []measurement
-	// at is the number of pending measurements that the meter has.
+	// at is the number of pending measurements that the meter has received.
 	at int
 
 	mu sync.Mutex // guards the fields below
@@ -181,8 +181,8 @@ func (m *metrics) flush() {
 	m.recordAll()
 }
 
-// recordAll passes pending to the meter, and continues after a panic of the meter. It passes the measurement
-// once more; if the meter panics again, a sum waits for the next flush, and a value of a histogram is missed.
+// recordAll passes pending to the meter, and continues after a panic of the meter. It passes the measurement in
+// question once more; if the meter panics again, a sum waits for the next flush, and a value of a histogram is missed.
 func (m *metrics) recordAll() {
 	for m.at < len(m.pending) {
 		one := m.pending[m.at]

@@ -14,7 +14,7 @@ import (
 const (
 	// outageLogInterval is the time between two log lines about an outage that lasts.
 	outageLogInterval = time.Minute
-	// quietPeriod is the time without a failed call after which an outage is over: a call may have been lucky.
+	// quietPeriod is the time without a failed call after which an outage is over: a single success may be luck.
 	quietPeriod = 3 * time.Second
 	// clusterQuietPeriod is the same for a cluster: while one of its servers is away, calls to the others succeed. It is
 	// longer than the time between two tries of a request that waits.

@@ -35,7 +35,7 @@ type Owner struct {
 	asker *actor.PID
 }
 
-// question watches a process in place of the lock actor, so that no other notice passes for the answer.
+// question watches a process in place of the lock actor, so that no other notice can be mistaken for the answer.
 type question struct {
 	by     Watcher
 	marker *actor.PID
@@ -101,10 +101,10 @@ func (by Watcher) watch(owner *Owner) {
 }
 
 // hasStopped reports whether a notice says that an actor that is no longer registered has stopped: the actor may still
-// be handling its Stopped. The notice may be older, from the time when the actor waited for its children, or from an
-// earlier life of its name that did not learn in time that it is no longer watched; that one comes even later if this
-// life handles its Stopped for long. So the actor is asked once more when all earlier notices have been read, and only
-// its answer counts: an actor that has stopped answers at once. Another kind of process cannot be asked.
+// be handling its Stopped. The notice may date from the time when the actor waited for its children. Or it may be about
+// an earlier life of its name that did not learn in time that it is no longer watched; such a notice may come while
+// this life handles its Stopped. So the actor is asked once more when all earlier notices have been read, and only its
+// answer counts: an actor that has stopped answers at once. Another kind of process cannot be asked.
 func (by Watcher) hasStopped(owner *Owner, notice *actor.PID) bool {
 	if _, is := owner.process.(*actor.ActorProcess); !is {
 		return true

@@ -25,8 +25,8 @@ type Call struct {
 	Confirm bool
 	// Format says how the caller is to read the reply: it is Reply.Format.
 	Format uint8
-	// Optional marks a call that no other call depends on. Its sender reports a rejection, which says nothing of other
-	// calls.
+	// Optional marks a call that no other call depends on. Its sender reports a rejection, which says nothing about
+	// other calls.
 	Optional bool
 	// Deadline bounds the wait for the reply. A call that is still queued at the deadline is not
 	// sent.

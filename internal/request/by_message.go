@@ -18,7 +18,7 @@ import (
 type ByMessage struct {
 	// message is the type of the message.
 	message reflect.Type
-	// correlationID is for the requester.
+	// correlationID is returned to the requester with each answer.
 	correlationID string
 	// lock, semaphore or latch is the subject of the message; the others are nil.
 	lock      *messages.Lock

@@ -78,7 +78,7 @@ type Call struct {
 	DropsMinimum bool
 	// RunsErrands: the caller may run a command.
 	RunsErrands bool
-	// Unwatched: no death of an owner would end the hold of an OpAcquire.
+	// Unwatched: the death of an owner would not end the hold of an OpAcquire.
 	Unwatched bool
 	// Withdrawn: the caller has given up.
 	Withdrawn atomic.Bool
@@ -187,8 +187,8 @@ type Requester interface {
 
 // Sender sends messages to requesters. A Runtime is a Sender.
 type Sender interface {
-	// DeliverTo sends a message if the PID has the same process as before, any if life is nil, and reports whether it was
-	// taken.
+	// DeliverTo sends a message if the PID still has the process life, or any process if life is nil, and reports
+	// whether the message was taken.
 	DeliverTo(life actor.Process, pid *actor.PID, message any) (taken bool)
 	// Foreign reports whether a PID belongs to a process on another node.
 	Foreign(pid *actor.PID) bool
@@ -278,8 +278,8 @@ func (call *Call) Complete(o *Outcome) (taken bool) {
 }
 
 // MayRun reports whether the caller waits longer than any command takes, so that it may run a command; left is the rest
-// of the lease. A command has a deadline, but the client ignores it while it waits for a connection that it opens for
-// another command.
+// of the lease. A command has a deadline, but the client ignores the deadline while it waits for a connection that it
+// opens for another command.
 func (call *Call) MayRun(left time.Duration) bool {
 	switch call.Op {
 	case OpAcquire:
@@ -315,7 +315,7 @@ func (call *Call) About(op Op, holdID uint64) *Call {
 	return &Call{Op: op, Kind: call.Kind, Mode: call.Mode, Name: call.Name, Members: call.Members, HoldID: holdID, Target: call}
 }
 
-// GiveBack returns the release of a grant that the caller has not got.
+// GiveBack returns a Call that releases a grant which the caller has not received.
 func (call *Call) GiveBack(grant *machine.Answer) *Call {
 	back := call.About(OpRelease, grant.HoldID)
 	back.DropsMinimum = call.BeganHold(grant)

@@ -1,4 +1,4 @@
-// Package request has the requests about locks, semaphores and latches: a Call, which a goroutine makes itself and
+// Package request contains the requests about locks, semaphores and latches: a Call, which a goroutine makes itself and
 // Rules.Read makes of a message; the rules that it is checked against; and the ways in which its answer reaches the
 // goroutine, through a Future, or the actor that has sent the message.
 //

@@ -94,7 +94,7 @@ func (f *Future) Await(ended <-chan struct{}) (errand Errand, answer *Outcome) {
 			return errand, answer
 		}
 		if ended == nil {
-			<-ready // for half of what a select costs
+			<-ready // costs half as much as a select
 		} else {
 			select {
 			case <-ready:

@@ -95,7 +95,7 @@ func (r *Rules) Read(m any, sender *actor.PID) (call *Call, err error) {
 	call, by := &both.call, &both.by
 	by.message, by.correlationID, by.replyTo = row.message, m.(correlated).GetCorrelationId(), sender
 	if acquire, is := m.(*messages.Acquire); is && sender == nil {
-		by.replyTo = acquire.GetOwner() // also of a refusal because of its lock
+		by.replyTo = acquire.GetOwner() // set before read, since a wrong lock is refused there, too
 	}
 	if sender != nil && !IsFuture(sender) {
 		by.belongsTo(sender)

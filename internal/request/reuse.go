@@ -2,9 +2,8 @@ package request
 
 import "sync"
 
-// countCalls and releases have the memory of calls that were answered, for the next ones. As garbage it would cost a
-// tenth of a grant that is handed off. So code that answers a call must not look at it afterwards, unless it refuses
-// the call.
+// countCalls and releases keep the memory of answered calls for the next calls. As garbage it would cost a tenth of the
+// time of a local hand-off. So code that answers a call must not read the call afterwards, unless it refuses the call.
 var countCalls = sync.Pool{New: func() any { return new(CountCall) }}
 
 // NewCountCall returns a call about a semaphore or a latch, to be given to DoCount.

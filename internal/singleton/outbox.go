@@ -39,7 +39,7 @@ type Outbox[M any] struct {
 	queue []entry[M]
 	// first is the number of the first message of queue.
 	first uint64
-	// sent is the number of the first messages of queue, which were sent to gate.
+	// sent is how many messages at the beginning of queue were sent to gate.
 	sent int
 	// bytes is the size of the messages that are sent.
 	bytes int
@@ -172,7 +172,7 @@ func (o *Outbox[M]) settle(now time.Duration, begun map[string]uint64, do *Actio
 	}
 	o.removeBegun(last)
 	for i := range o.queue {
-		o.queue[i].since = now // a hand-over refuses nothing, also if the instance was slow
+		o.queue[i].since = now // the wait begins anew, also if the instance was slow
 	}
 	o.leave(now)
 }

@@ -42,8 +42,9 @@ func (s *Subscriptions) awaitLeave(ctx context.Context) <-chan string {
 	return leaves
 }
 
-// hasLeft reports whether a server of a cluster has left it. A server that was reset lists no slots. No other server
-// lists a server that was only forgotten: another server is asked. A server that does not answer has not left.
+// hasLeft reports whether a server of a cluster has left the cluster. A server that was reset lists no slots itself. A
+// server that was only forgotten is missing from the lists of the other servers, so one of these is asked. A server
+// that does not answer has not left.
 func hasLeft(ctx context.Context, client rueidis.Client, server string) bool {
 	nodes := client.Nodes()
 	if nodes[server] == nil {

@@ -35,10 +35,10 @@ const (
 // to the PING that rueidis sends with it, as Redis does while a script does not end (BUSY) or while it cannot save
 // (MISCONF). Instead, a connection with unused channels is soon replaced by a connection without them. The new
 // connection is subscribed before the old connection is closed, and the old connection is read to its end. So no
-// message is missed, unless the old connection has ended before, which may be known only later. So the old connection
-// must reply once more; if it does not, the replacement counts as a reconnect. In a cluster the new connection leads to
-// the same server: a message may reach one server later than another, and would reach neither connection if they led to
-// two servers.
+// message is missed, unless the old connection has ended before, which may be known only later. That is why the old
+// connection must reply once more; if it does not, the replacement counts as a reconnect. In a cluster the new
+// connection leads to the same server: a message may reach one server later than another, and would reach neither
+// connection if they led to two servers.
 //
 // Shards uses Subscriptions for shard channels, with one connection to each master.
 type Subscriptions struct {
@@ -68,7 +68,7 @@ type Subscriptions struct {
 	noReplacementUntil time.Time
 	// stale reports that a connection opened before now may lead to the wrong server: it must be replaced at once.
 	stale bool
-	// retryAt is the time at which it must be replaced instead, if the last attempt failed.
+	// retryAt is the time at which the connection must be replaced instead, if the last attempt failed.
 	retryAt time.Time
 	broke   bool // the connection broke, and nothing is confirmed since
 	failure failure
