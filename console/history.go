@@ -81,8 +81,8 @@ func eventsFor(events []Event, lock string) (some []Event) {
 	return some
 }
 
-// compare records the locks whose holders have changed since the last refresh, and sets since when holders in other
-// processes are known.
+// compare records the locks whose holders have changed since the last refresh, and sets the times since which holders
+// in other processes are known.
 func (h *history) compare(s *snapshot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -20,7 +20,7 @@ type rendering struct {
 	form
 }
 
-// text is a text after done.
+// text is a text, which is complete when done has run.
 type text struct {
 	done  sync.Once
 	bytes []byte

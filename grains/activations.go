@@ -5,8 +5,8 @@ import "sync/atomic"
 // activations decides what a member runs, in one term after another. It does no I/O, and is used by one goroutine. P is
 // a process that has asked for a grain.
 //
-// A grain is registered, runs, and stops. A process that asks before the registration has its reply waits for the
-// reply. A process that asks while the grain stops is refused, and asks again.
+// A grain is registered, runs, and stops. A process that asks before Redis has replied to the registration waits for
+// the reply. A process that asks while the grain stops is refused, and asks again.
 type activations[P any] struct {
 	all map[string]*activation[P]
 	// open: there is a term that has not begun to end.
@@ -18,7 +18,7 @@ type activations[P any] struct {
 // activation is a grain from its registration until it has stopped.
 type activation[P any] struct {
 	grain string
-	// runs is false until the registration has its reply.
+	// runs is false until Redis has replied to the registration.
 	runs bool
 	// token is the token of the registration.
 	token   int64
@@ -31,7 +31,7 @@ type activation[P any] struct {
 type answer uint8
 
 const (
-	// later: the answer follows when the registration has its reply.
+	// later: the answer follows when Redis has replied to the registration.
 	later answer = iota
 	refused
 	running
@@ -75,14 +75,14 @@ func (a *activations[P]) registered(it *activation[P], token int64) (starts bool
 	return true
 }
 
-// answered returns the processes that wait for an activation, once.
+// answered returns the processes that wait for an activation, and forgets them, since each is answered once.
 func (it *activation[P]) answered() []P {
 	waiting := it.waiting
 	it.waiting = nil
 	return waiting
 }
 
-// begins reports whether a grain may begin a message, in a term that serves or does not.
+// begins reports whether a grain may begin a message; serves is the result of serves for its term.
 func (it *activation[P]) begins(serves bool) bool { return serves && !it.stopping.Load() }
 
 // stopped is called when a grain has stopped, or could not be started. held says whether the lease of the term lasts.

@@ -45,7 +45,7 @@ type registered struct {
 	err   error
 }
 
-// checkEntries asks for a look at some entries of grains that run, or at all of them.
+// checkEntries asks for a check of the entries of running grains: of all entries, or of some.
 type checkEntries struct{ all bool }
 
 // checkedEntries says which entries of a member Redis does not have. If behind is true, Redis may have lost other
@@ -121,7 +121,7 @@ func (a *activator) ask(ctx actor.Context, m *cluster.ActivationRequest) {
 	}
 }
 
-// register registers an activation on another goroutine. Only the reply of this call can start it.
+// register registers an activation on another goroutine. Only the reply to this call can start the activation.
 func (a *activator) register(ctx actor.Context, it *activation[*actor.PID], expected string) {
 	self, d, member, last := ctx.Self(), a.d, a.term.member.ID, a.last
 	go func() {
@@ -187,8 +187,8 @@ func (a *activator) start(ctx actor.Context, it *activation[*actor.PID]) (pid *a
 	return pid, err
 }
 
-// A PID has no slash of an identity: otherwise the grain "x/y" and the child "y" of the grain "x" would have the same
-// PID.
+// The id of a PID does not contain the slashes of an identity: otherwise the grain "x/y" and the child "y" of the grain
+// "x" would have the same PID.
 var (
 	escapes   = strings.NewReplacer("%", "%25", "/", "%2F")
 	unescapes = strings.NewReplacer("%25", "%", "%2F", "/")

@@ -1,7 +1,7 @@
 // Package grains runs proto.actor's grains so that each grain has at most one activation in all processes.
 //
 // A [Directory] is an identity lookup and a cluster provider. The members of the cluster are the processes that hold a
-// lock of Lockkeeper in Redis, and Redis has which member is responsible for which grain:
+// lock of Lockkeeper in Redis, and Redis records which member is responsible for which grain:
 //
 //	client, err := lockkeeper.Connect("redis://127.0.0.1:6379")
 //	directory, err := grains.New(client, grains.Config{})
@@ -47,7 +47,7 @@ type Config struct {
 	// not used.
 	Locks lockkeeper.Config
 	// Drain is the time that a grain may take to handle a message or to stop, when the lease of its member cannot be
-	// renewed, without running beside its successor; see [lockkeeper.WithDrain] for its limits. Default: a sixth of
+	// renewed, without running alongside its successor; see [lockkeeper.WithDrain] for its limits. Default: a sixth of
 	// Locks.Watchdog.
 	Drain time.Duration
 	// Activation is the time that a lookup waits for a grain that no member can run yet. Set it to less than the
@@ -101,7 +101,7 @@ type Directory struct {
 	// cursor is where the next look for entries of members that have left begins.
 	cursor uint64
 	look   chan struct{} // asks for a look at the members
-	silent sync.Map      // when a member has not answered, by its id
+	silent sync.Map      // the time at which a member has not answered, by its id
 	counts counts
 	// unobserve ends the reading of counts by the meter; nil if there is none.
 	unobserve func() error
@@ -224,8 +224,8 @@ func (d *Directory) Leave(ctx context.Context) error {
 		return fmt.Errorf("lockkeeper: grains: not all grains have stopped: %w", context.Cause(ctx))
 	}
 	if d.activator != nil {
-		// It waits until other processes have seen that this member has left: a message to a PID that they remember is
-		// refused, not lost.
+		// Leave waits until other processes have seen that this member has left: until then, a message to a PID that
+		// they remember is refused, not lost.
 		select {
 		case <-time.After(d.cfg.Locks.Poll + d.cfg.Locks.Poll/2):
 		case <-d.ctx.Done(): // the Directory has left before

@@ -22,7 +22,7 @@ const callTimeout = 2 * time.Second
 
 // watch looks for members again and again, until the Directory ends.
 func (d *Directory) watch() {
-	const perPoll = 20 // looks that are asked for, at most
+	const perPoll = 20 // at most so many looks in one Poll, even if more are asked for
 	for reported := false; d.ctx.Err() == nil; {
 		ctx, cancel := context.WithTimeout(d.ctx, callTimeout)
 		err := d.refresh(ctx) // on an error the last view stays
@@ -86,7 +86,7 @@ func (d *Directory) refresh(ctx context.Context) error {
 	}
 	for id := range alive {
 		if id < t.member.ID {
-			return nil // one member is enough for the rest
+			return nil // the member with the lowest id cleans up for all
 		}
 	}
 	d.cursor, err = d.redis.bury(ctx, d.cursor, alive, dead)

@@ -115,7 +115,7 @@ type received redisclient.Reply
 func (r *received) Replied(_ uint64, reply redisclient.Reply) { *r = received(reply) }
 
 // register makes a member responsible for a grain, and returns the token of the activation that the member may start.
-// Only the reply of this call allows the member to start it. last is the highest token that the member was given in
+// Only the reply to this call allows the member to start it. last is the highest token that the member was given in
 // this term. An error may leave the entry behind: with Replicas, when too few replicas have confirmed it.
 func (s store) register(grain, member, expected string, last int64) (token int64, err error) {
 	other := memberOf(expected)

@@ -183,13 +183,14 @@ const (
 	// Redis refuses the request, and would refuse it again (wrong type, no permission, …); see the
 	// detail.
 	Reason_REASON_REJECTED Reason = 8
-	// The lock actor crashed while handling the request, or was stopped after many crashes; or the
-	// middleware panicked. A Release or a Cancel is repeated after a crash, until it is done or the
-	// actor is stopped, and passes although the middleware panics over it.
+	// The lock actor crashed while handling the request, or was stopped after many crashes; or the middleware panicked. A
+	// Release or a Cancel is repeated after a crash, until it is done or the actor is stopped, and passes even if the
+	// middleware panics on it.
 	Reason_REASON_CRASHED Reason = 9
 	// There is no such hold: it was never granted, or is over.
 	Reason_REASON_NOT_HELD Reason = 10
-	// The hold was lost: its holder was sent LeaseLost, or the release itself has found it, and no LeaseLost follows.
+	// The hold was lost: its holder was sent LeaseLost, or the release itself has discovered the loss, and no LeaseLost
+	// follows.
 	Reason_REASON_LOST Reason = 11
 	// The lease ended: a fixed lease has expired, or no renewal succeeded in time.
 	Reason_REASON_EXPIRED Reason = 12
@@ -204,8 +205,8 @@ const (
 	// The owner already holds the lock and may not re-enter it this way: the request had
 	// no_reentry, a reader wants to write, or the owner is on another node.
 	Reason_REASON_REENTRY Reason = 17
-	// Too few replicas of Redis have confirmed the grant in time, and it was undone; see
-	// Config.Replicas. Trying again may help. Of an Extend, see there.
+	// Too few replicas of Redis have confirmed the grant in time, and it was undone; see Config.Replicas. Trying again
+	// may help. For the answer to an Extend, see Extend.
 	Reason_REASON_NOT_REPLICATED Reason = 18
 	// No number of permits is set under that name: it never was, or Redis has lost its data.
 	Reason_REASON_NO_PERMITS Reason = 19
@@ -347,9 +348,9 @@ func (SetPermitsHow) EnumDescriptor() ([]byte, []int) {
 // Lock names one lock.
 type Lock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
-	// Redis. It must not be a key that is derived from another name, such as lockkeeper_wait_queue:{a}, nor
-	// only that name in braces, as in {a}: REASON_INVALID.
+	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in Redis. A key that is
+	// derived from another name, such as lockkeeper_wait_queue:{a}, or that is only a name in braces, such as {a}, is
+	// refused with REASON_INVALID.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Kind Kind   `protobuf:"varint,2,opt,name=kind,proto3,enum=lockkeeper.v1.Kind" json:"kind,omitempty"`
 	Mode Mode   `protobuf:"varint,3,opt,name=mode,proto3,enum=lockkeeper.v1.Mode" json:"mode,omitempty"`
@@ -2136,7 +2137,7 @@ func (x *Failed) GetCorrelationId() string {
 	return ""
 }
 
-// LeaseLost notifies the holder that its hold has ended although it did not release it. It is final.
+// LeaseLost notifies the holder that its hold has ended although the holder did not release it. The loss is final.
 type LeaseLost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lock          *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -2234,7 +2235,7 @@ func (x *LeaseLost) GetCorrelationId() string {
 	return ""
 }
 
-// LeaseAtRisk warns the holder that renewals fail. LeaseLost follows unless one succeeds.
+// LeaseAtRisk warns the holder that renewals fail. LeaseLost follows unless a renewal succeeds.
 type LeaseAtRisk struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Lock   *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -3055,8 +3056,8 @@ type PermitsChanged struct {
 	Semaphore *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
 	// Whether TrySetPermits has created the semaphore, or DeletePermits has found one; true for the others.
 	Done bool `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
-	// How many permits are free then; for DrainPermits, how many were; for CancelPermits, how many
-	// requests were withdrawn.
+	// How many permits are free afterwards; for DrainPermits, how many were; for CancelPermits, how many requests were
+	// withdrawn.
 	Permits       int64  `protobuf:"varint,3,opt,name=permits,proto3" json:"permits,omitempty"`
 	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3126,8 +3127,8 @@ func (x *PermitsChanged) GetCorrelationId() string {
 	return ""
 }
 
-// PermitsRefused answers a request about a semaphore that was not carried out, or, with REASON_UNAVAILABLE, may have
-// been, or may be later.
+// PermitsRefused answers a request about a semaphore that was not carried out. With REASON_UNAVAILABLE the request may
+// have been carried out, or may be later.
 type PermitsRefused struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Semaphore     *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
@@ -3697,7 +3698,7 @@ type LatchChanged struct {
 	Latch *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
 	// Whether TrySetCount has set the count, or DeleteLatch has found one; true for the others.
 	Done bool `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
-	// The count then, 0 if the latch is open; for CancelAwait, how many requests were withdrawn.
+	// The count afterwards, 0 if the latch is open; for CancelAwait, how many requests were withdrawn.
 	Count         int64  `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
 	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3767,8 +3768,8 @@ func (x *LatchChanged) GetCorrelationId() string {
 	return ""
 }
 
-// LatchRefused answers a request about a latch that was not carried out, or, with REASON_UNAVAILABLE, may have been, or
-// may be later.
+// LatchRefused answers a request about a latch that was not carried out. With REASON_UNAVAILABLE the request may have
+// been carried out, or may be later.
 type LatchRefused struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Latch         *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
@@ -3932,7 +3933,7 @@ type SingletonHere struct {
 	Begun    uint64 `protobuf:"varint,4,opt,name=begun,proto3" json:"begun,omitempty"`
 	// The gate does not know what it has received from the proxy.
 	Forgotten bool `protobuf:"varint,5,opt,name=forgotten,proto3" json:"forgotten,omitempty"`
-	// The proxy, a UUID. Another one may have had its PID before.
+	// The proxy, a UUID. Another proxy may have had its PID before.
 	Proxy         string `protobuf:"bytes,6,opt,name=proxy,proto3" json:"proxy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -36,7 +36,7 @@ const replicaRules = "+wait"
 
 // Rights has the commands, keys and channels that the ACL user of a client needs for a kind of lock.
 type Rights struct {
-	// Kind names the kind, such as "fair" or "MultiLock"; "all kinds" for the last of ACL.
+	// Kind names the kind, such as "fair" or "MultiLock"; "all kinds" for the last element of the result of ACL.
 	Kind           string
 	scripts        []*scripts.Script
 	keys, channels []derived // besides the key of the lock's name
@@ -46,7 +46,7 @@ type Rights struct {
 type derived struct {
 	from func(name string) string
 	more string // suffix
-	// ofClient: derived from the UUID of a client instead.
+	// ofClient: the pattern is derived from the UUID of a client instead of a name.
 	ofClient bool
 }
 

@@ -22,7 +22,7 @@ const (
 	// trialTime bounds the commands of the trial of one kind, and the time after the release until the waiting System is
 	// woken.
 	trialTime = 5 * time.Second
-	// laterTime is that time for the trials after a trial in which the System was not woken.
+	// laterTime takes the place of trialTime after a trial in which the System was not woken.
 	laterTime = time.Second
 	// trialLease is the lease of a trial. It does not end during a trial.
 	trialLease = 30 * time.Second

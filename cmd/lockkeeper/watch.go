@@ -177,7 +177,8 @@ func (o *watchOptions) printChanges(all []inspect.Lock, partly bool) error {
 	return nil
 }
 
-// age sets HeldAtLeast of owners at a later read that have held the lock since the last read, if that time is longer.
+// age raises the HeldAtLeast of owners that held the lock at the last read, too: to the earlier value plus the time
+// since.
 func (c *change) age(owners []inspect.Owner, now time.Time) {
 	for i := range owners {
 		for _, before := range c.Owners {
