@@ -89,7 +89,7 @@ func isActor(process actor.Process) bool {
 // support a context, are not notified that the actor stops, and have a data race if two messages arrive.
 type answerProcess struct {
 	answers chan any
-	// terminated has a value when proto.actor has reported that the recipient has stopped.
+	// terminated receives a value when proto.actor reports that the recipient has stopped.
 	terminated chan struct{}
 	state      atomic.Int32
 }
@@ -97,7 +97,7 @@ type answerProcess struct {
 // The states of an answerProcess.
 const (
 	askWaits    int32 = iota
-	askAnswered       // answers has the answer, or will
+	askAnswered       // answers contains the answer, or will
 	askLeft           // Ask has returned without an answer
 )
 

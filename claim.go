@@ -72,7 +72,7 @@ const (
 	claimReleasing // also while a request is withdrawn
 )
 
-// ClaimEvent is what a message has changed for a [Claim].
+// ClaimEvent says what a message has changed for a [Claim].
 type ClaimEvent string
 
 const (
@@ -157,7 +157,7 @@ func (c *Claim) release(hold string) *messages.Release {
 }
 
 // Handle looks at the message that the actor is handling, and returns what the message has changed. Call it first, with
-// every message, also with the messages of proto.actor.
+// every message, including the messages of proto.actor.
 func (c *Claim) Handle(ctx actor.Context) ClaimEvent {
 	if c == nil || ctx == nil {
 		return ClaimUnchanged

@@ -10,10 +10,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// WithDrain ends the context of the work d before the lock may be lost, unless its lease is renewed until then. So the
+// WithDrain ends the context of the work d before the lock may be lost, unless its lease is renewed by then. So the
 // work has the time d to stop, while no other process can hold the lock. The cause of the context wraps ErrLost, but
 // the lock is still held, and is released when the work has returned. By default the context ends when the lock is
-// lost; another process may hold the lock already then. That may happen despite a drain when the key was deleted or
+// lost; another process may already hold the lock by then. That may happen despite a drain when the key was deleted or
 // released by force.
 //
 // If less than d is left at the grant, as after a late answer or a transfer by another process, and the lease cannot be

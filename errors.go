@@ -28,8 +28,8 @@ var (
 	ErrQueueFull = errors.New("queue is full")
 	// ErrClosed: the System is closing or closed.
 	ErrClosed = errors.New("system is closed")
-	// ErrUnavailable: Redis did not answer in time, or could not carry out the request then, for example while its memory is
-	// full. Trying again may help.
+	// ErrUnavailable: Redis did not answer in time, or could not carry out the request at that time, for example while
+	// its memory is full. Trying again may help.
 	ErrUnavailable = errors.New("redis is unavailable")
 	// ErrRejected: Redis refuses the request, and would refuse it again; the text has the error of Redis and says what
 	// to do.

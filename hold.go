@@ -51,7 +51,7 @@ type Hold struct {
 	callTree // used in the root only
 }
 
-// rareFields has the fields that few holds need.
+// rareFields contains the fields that few holds need.
 type rareFields struct {
 	onRisk func(left time.Duration)
 	permit *request.Permit // of an expirable semaphore
@@ -262,9 +262,9 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 //     minimum time (WithAtLeast).
 //   - the cause of ctx: Extend goes on in the background.
 //   - ErrUnavailable, ErrNotReplicated, ErrRejected: Redis has not confirmed the lease, and may have set it or may set
-//     it later. A longer lease does not count then. A lease that is shorter than what is left, or than the watchdog's,
-//     may count in this process nevertheless: see Left. Extend may be called again. A longer lease also fails with
-//     ErrUnavailable while an unanswered command may still set a shorter one.
+//     it later. In that case a longer lease does not count. A lease that is shorter than what is left, or than the
+//     watchdog's, may count in this process nevertheless: see Left. Extend may be called again. A longer lease also
+//     fails with ErrUnavailable while an unanswered command may still set a shorter one.
 //   - ErrCrashed: the lock actor has crashed; if Err returns nil, call Extend again. ErrClosed: the System was closed.
 //
 // Extend returns after at most Config.CallTimeout and 250 ms, even if ctx never ends.
@@ -310,7 +310,7 @@ func (h *Hold) extend(ctx context.Context, lease time.Duration, wrong error) err
 // are:
 //
 //   - ErrLost: the lock was lost before the Release.
-//   - ErrNotHeld: the hold was released before, also if the earlier Release has returned ErrLost; see Err.
+//   - ErrNotHeld: the hold was released before, even if the earlier Release has returned ErrLost; see Err.
 //   - ErrNotReleased: Redis did not confirm the release before ctx ended, or at all. The release is
 //     retried in the background, unless the error also wraps ErrRejected: Redis would refuse it again.
 //     The lock is free when its TTL ends at the latest.

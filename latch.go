@@ -79,7 +79,7 @@ func (l *Latch) Wait(ctx context.Context, options ...WaitOption) error {
 	return err
 }
 
-// Delete opens the latch until a count is set again, also for the calls that wait, and reports whether it was closed.
+// Delete opens the latch until a count is set again, which ends all waits, and reports whether the latch was closed.
 // Use it for a latch whose count-downs will not come, which would stay closed in Redis for ever. If Delete fails with
 // ErrUnavailable, the latch may have been deleted.
 func (l *Latch) Delete(ctx context.Context) (deleted bool, err error) {

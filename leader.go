@@ -31,7 +31,7 @@ func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, 
 	var o outcome
 	r := candidacyOptions(options)
 	c := l.newCandidacy(ctx, r)
-	defer func() { c.end(&o) }() // also if lead panics
+	defer func() { c.end(&o) }() // even if lead panics
 	l.elect(ctx, lead, r, c, &o)
 	return o.err()
 }

@@ -22,9 +22,9 @@ type OpenOption func(*openRequest)
 
 // openRequest collects the options of an Open.
 type openRequest struct {
-	// amend has changes of the client's options.
+	// amend lists changes of the client's options.
 	amend []func(*rueidis.ClientOption)
-	// final has the changes that are made last.
+	// final lists the changes that are made last.
 	final  []func(*rueidis.ClientOption)
 	config Config
 	// actors is the caller's actor system; nil if Open creates one.

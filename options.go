@@ -45,7 +45,7 @@ func WithWait(d time.Duration) WaitOption { return waitOption(d) }
 // combined with WithMaxHold.
 //
 // The lease begins when Redis is asked for it. If the lease is over when Redis answers, the request is refused with
-// ErrUnavailable then; the lease does not bound the wait.
+// ErrUnavailable; the lease does not bound the wait.
 //
 // A re-entry joins the hold. If the hold has a fixed lease, a lease that ends later prolongs
 // the hold for its whole call tree. A lease that ends before the hold, or any lease for a hold
@@ -58,10 +58,10 @@ func WithMaxHold(d time.Duration) Option {
 	return lockOption(func(r *acquireOptions) { r.maxHold = &d })
 }
 
-// WithAtLeast keeps the lock for at least d from the grant, 10 ms or more: if the hold ends before, by Release, the end
-// of the work or Close, and Redis confirms that, no other client gets the lock until then. So a job that takes a moment
-// runs once, although the clocks of the processes that start it differ. The key is left to expire in Redis, and no
-// process needs to be alive for that. Release returns as usual. A re-entry can only prolong the time.
+// WithAtLeast keeps the lock for at least d from the grant, 10 ms or more: if the hold ends earlier, by Release, the
+// end of the work or Close, and Redis confirms that, no other client gets the lock until then. So a job that takes a
+// moment runs once, although the clocks of the processes that start it differ. The key is left to expire in Redis, and
+// no process needs to be alive for that. Release returns as usual. A re-entry can only prolong the time.
 //
 // WithAtLeast may be used with plain, fenced and fair locks, and with a MultiLock of such locks. If a process dies
 // while it holds the lock, the lock stays held for the rest of the lease, as without the option. A forced release, or a
@@ -88,8 +88,8 @@ func WithNote(text string) Option { return lockOption(func(r *acquireOptions) { 
 // all.
 //
 // The requests of a process are served in their order, so later requests wait until n permits are free. While the
-// request is the first that waits in its process, Redis reserves the free permits for it, and no process takes
-// them before. If several processes wait for several permits each, Redis reserves the permits for one process after the
+// request is the first that waits in its process, Redis reserves the free permits for it, and no process takes them
+// before that. If several processes wait for several permits each, Redis reserves the permits for one process after the
 // other, in no particular order; another Acquire for one permit may come in between. Redisson's clients also take
 // permits that are reserved. If there are fewer than n permits in all, the request waits until the number is raised.
 func WithPermits(n int) Option {
@@ -116,7 +116,7 @@ func WithAtRisk(f func(left time.Duration)) Option {
 // have the Context of a hold but must not share the lock. An ExpirableSemaphore has no re-entry.
 func WithoutReentry() Option { return lockOption(func(r *acquireOptions) { r.noReentry = true }) }
 
-// acquireOptions has the values of the options of an Acquire; a time that was not given is nil.
+// acquireOptions contains the values of the options of an Acquire; a time that was not given is nil.
 type acquireOptions struct {
 	lease, wait, maxHold, atLeast, drain *time.Duration
 	noReentry, leads                     bool

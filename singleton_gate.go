@@ -56,7 +56,7 @@ func (g *gate) middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 			g.close()
 			next(ctx, e)
 		case *actor.Stopped:
-			defer g.leave(ctx.ActorSystem()) // also if the instance panics
+			defer g.leave(ctx.ActorSystem()) // even if the instance panics
 			next(ctx, e)
 		case actor.SystemMessage, actor.AutoReceiveMessage:
 			next(ctx, e)

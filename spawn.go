@@ -144,7 +144,7 @@ func (w *worker) run(root *actor.RootContext, self *actor.PID) {
 		}
 	}()
 	var o outcome
-	defer func() { w.setResult(self, o.err()) }() // also if the work ends the goroutine
+	defer func() { w.setResult(self, o.err()) }() // even if the work ends the goroutine
 	w.perform(self, &o)
 }
 

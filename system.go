@@ -76,7 +76,7 @@ type System struct {
 	actors *actor.ActorSystem
 	// host runs the host's code.
 	host *host.Host
-	// board has the whereabouts of singletons in Redis.
+	// board reads and writes the whereabouts of singletons in Redis.
 	board *whereabouts.Board
 }
 

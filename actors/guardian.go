@@ -21,7 +21,7 @@ import (
 // It must never restart, since a restart would stop its children; its supervisor resumes it.
 type guardian struct {
 	rt *Runtime
-	// children are the shells, most of them with a lock actor, by the id of their PID; also those that are leaving.
+	// children are the shells by the id of their PID, including shells that are leaving; most have a lock actor.
 	children map[string]*shell.Shell
 	// middleware runs the host's middleware.
 	middleware *middleware.Actors[kinds.Key]

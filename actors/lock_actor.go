@@ -31,7 +31,7 @@ import (
 type lockActor struct {
 	rt  *Runtime
 	key kinds.Key
-	// shell has the mailbox, the PID and the process of the actor.
+	// shell provides the mailbox, the PID and the process of the actor.
 	shell   *shell.Shell
 	pid     *actor.PID
 	process actor.Process

@@ -96,7 +96,7 @@ type Runtime struct {
 	// watches are the locks that are watched.
 	watches watch.Hub
 
-	// effects has the memory for effects while they are performed.
+	// effects pools the memory for effects while they are performed.
 	effects sync.Pool
 
 	shells *shell.Pool

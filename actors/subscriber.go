@@ -51,8 +51,8 @@ type subscriber struct {
 	turns   string
 	sharded bool
 
-	// listeners has the subscribe of each listener, by channel. A channel is subscribed
-	// while it has listeners. Only the mailbox of the subscriber touches them, also after a crash.
+	// listeners contains the subscribe of each listener, by channel. A channel is subscribed while it has listeners.
+	// Only the mailbox of the subscriber touches them, even after a crash.
 	listeners map[string]map[listener]*subscribe
 }
 

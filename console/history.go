@@ -25,7 +25,7 @@ const (
 	rateSpan = 30 * time.Second
 )
 
-// history has the changes between the refreshes of the console.
+// history contains the changes between the refreshes of the console.
 type history struct {
 	mu sync.Mutex // guards the fields below
 	// holders are the holders at the last refresh.

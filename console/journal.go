@@ -15,7 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// Journal records for the console the log and the counts of a System: the last losses and warnings, also while there is
+// Journal records the log and the counts of a System for the console: the last losses and warnings, even while there is
 // no viewer. It has no goroutines, and keeps at most 500 events, and 20 events of one lock.
 type Journal struct {
 	mu     sync.Mutex // guards events

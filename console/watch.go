@@ -36,7 +36,7 @@ type viewer struct {
 	of *watch
 	// lookUp is the lock that the viewer looks up, if any.
 	lookUp lockID
-	// changed has a value when there is a new snapshot.
+	// changed receives a value when there is a new snapshot.
 	changed chan struct{}
 	seen    *snapshot
 }

@@ -228,7 +228,7 @@ func (d *Directory) Leave(ctx context.Context) error {
 		// they remember is refused, not lost.
 		select {
 		case <-time.After(d.cfg.Locks.Poll + d.cfg.Locks.Poll/2):
-		case <-d.ctx.Done(): // the Directory has left before
+		case <-d.ctx.Done(): // the Directory has left already
 		case <-ctx.Done():
 		}
 	}

@@ -24,7 +24,7 @@ const (
 const (
 	// askTimeout is the time that a member may take to answer.
 	askTimeout = time.Second
-	// maxHops is the number of members that are asked without a pause, each named by the member before.
+	// maxHops is the number of members that are asked without a pause, each named by the previous member.
 	maxHops = 4
 )
 

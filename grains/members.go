@@ -13,8 +13,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// view has the members whose leases lasted at the last look, by their ids. A view is only a hint: a registration looks
-// at the leases.
+// view contains the members whose leases lasted at the last look, by their ids. A view is only a hint: a registration
+// looks at the leases.
 type view map[string]Member
 
 // callTimeout bounds a call to Redis.

@@ -8,7 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 )
 
-// topology has the members that proto.actor knows. It keeps a member for a while longer than the view does. When a
+// topology contains the members that proto.actor knows. It keeps a member for a while longer than the view does. When a
 // member leaves the topology, proto.actor ends the connection to the member, and loses the messages on their way there.
 // Before that, each process forgets the PIDs of the member's grains, and the member refuses the messages to them.
 //

@@ -455,7 +455,7 @@ type Acquire struct {
 	NoReentry bool `protobuf:"varint,6,opt,name=no_reentry,json=noReentry,proto3" json:"no_reentry,omitempty"`
 	// For KIND_EXPIRABLE_SEMAPHORE: requests Acquired.permit_ids.
 	ShowPermit bool `protobuf:"varint,7,opt,name=show_permit,json=showPermit,proto3" json:"show_permit,omitempty"`
-	// The minimum time of the hold, at least 10 ms: if the hold ends before, the key stays until then. For KIND_PLAIN,
+	// The minimum time of the hold, at least 10 ms: if the hold ends earlier, the key stays until then. For KIND_PLAIN,
 	// KIND_FENCED and KIND_FAIR, and for KIND_MULTI of these. Absent: none.
 	AtLeast *durationpb.Duration `protobuf:"bytes,8,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"`
 	// Chosen by the requester, to tell the answers to its requests apart: each answer has the correlation_id of its

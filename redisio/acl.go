@@ -34,7 +34,7 @@ const SentinelRules = "+ping +sentinel|get-master-addr-by-name +sentinel|master 
 // replicaRules are the ACL rules for clients that wait for replicas.
 const replicaRules = "+wait"
 
-// Rights has the commands, keys and channels that the ACL user of a client needs for a kind of lock.
+// Rights lists the commands, keys and channels that the ACL user of a client needs for a kind of lock.
 type Rights struct {
 	// Kind names the kind, such as "fair" or "MultiLock"; "all kinds" for the last element of the result of ACL.
 	Kind           string
@@ -101,7 +101,7 @@ var synchronizers = []Rights{
 	}),
 }
 
-// singleton has the rights for singletons, whose candidates hold a fenced lock.
+// singleton contains the rights for singletons, whose candidates hold a fenced lock.
 var singleton = plain.and(Rights{
 	Kind:    "singleton",
 	scripts: []*scripts.Script{scripts.SingletonSet, scripts.SingletonInspect},

@@ -19,7 +19,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// access has the common flags of the subcommands for operators, which connect to Redis and print.
+// access contains the common flags of the subcommands for operators, which connect to Redis and print.
 type access struct {
 	environment
 	redis, prefix string

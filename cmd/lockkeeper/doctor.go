@@ -49,7 +49,7 @@ cannot be reached, or refuses.
   lockkeeper doctor -redis rediss://redis.example.org
 `
 
-// doctor has the options and the results of the subcommand doctor.
+// doctor contains the options and the results of the subcommand doctor.
 type doctor struct {
 	access
 	// kinds are the kinds to try.

@@ -87,7 +87,7 @@ func width(terminal any) int {
 // progress is the state of showProgress.
 type progress struct {
 	began time.Time
-	// holder is the last known owner, since since.
+	// holder is the last known owner, which was first seen at since.
 	holder string
 	since  time.Time
 	shown  bool

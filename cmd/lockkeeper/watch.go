@@ -41,7 +41,7 @@ reached when it begins, or refuses.
 type watchOptions struct {
 	access
 	every time.Duration
-	// last has each lock by its name, as of its last read.
+	// last contains each lock by its name, as of its last read.
 	last map[string]change
 	// unserved reports whether the last read failed, at least in part.
 	unserved bool

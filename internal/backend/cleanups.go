@@ -69,7 +69,7 @@ func (k *cleanups) start(c cleanup) {
 func (k *cleanups) add(c cleanup) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.queue = append(k.queue, c) // also after close: complete then reports it
+	k.queue = append(k.queue, c) // even after close: complete then reports it
 	k.scheduleRound(cleanupPause)
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // acquisition is one try to take the parts of a MultiLock, one after another. Each step begins on the goroutine that
-// brings the reply to the step before.
+// brings the reply to the previous step.
 type acquisition struct {
 	*multiLock
 	c               lock.Command

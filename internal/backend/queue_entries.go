@@ -26,7 +26,7 @@ type queueEntries struct {
 }
 
 // leaveAfter is the time after which a MultiLock leaves the parts behind a reserved part to another client. Most
-// reservations end before, and a client that left its entries each time would starve.
+// reservations end earlier, and a client that left its entries each time would starve.
 const leaveAfter = 100 * time.Millisecond
 
 // waitingTime returns the time since the first try that was refused, which is more than 0, or 0 if the lock does not

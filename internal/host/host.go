@@ -12,9 +12,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 )
 
-// Host runs the code of the host program: its log handler, its meter, its tracer, its subscribers to
-// the event stream. Each may block or panic, so it runs on a goroutine that does nothing else, and
-// holders are notified of a loss before.
+// Host runs the code of the host program: its log handler, its meter, its tracer, its subscribers to the event stream.
+// Each may block or panic, so it runs on a goroutine that does nothing else, and holders are notified of a loss first.
 type Host struct {
 	system *actor.ActorSystem
 	logger *slog.Logger

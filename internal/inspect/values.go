@@ -6,8 +6,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// hash is a hash with the names of the fields to read. values are the fields found; there are none if a value is
-// too long, since the hash belongs to another application then.
+// hash is a hash with the names of the fields to read. values are the fields found; there are none if a value is too
+// long, since such a hash belongs to another application.
 type hash struct {
 	key    string
 	names  []string

@@ -7,10 +7,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// holding has the part that the adapters of locks and expirable semaphores share: their grants are holds.
+// holding is the part that the adapters of locks and of expirable semaphores share, since their grants are holds.
 type holding struct{ simple }
 
-// holdMachine has the events that their machines take besides the events of machine.Machine.
+// holdMachine lists the events that the machines of these adapters take in addition to the events of machine.Machine.
 type holdMachine interface {
 	Release(now machine.Instant, r machine.Release)
 	Ensure(now machine.Instant, id uint64, d time.Duration, ref any)

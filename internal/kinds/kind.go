@@ -78,7 +78,7 @@ type Leaver interface {
 	Gone()
 }
 
-// simple has the methods that most kinds do not need.
+// simple provides empty versions of the methods that most kinds do not need.
 type simple struct{}
 
 func (simple) Replaced(_, _ machine.Machine)    {}
@@ -144,8 +144,8 @@ type Row struct {
 // of them for the other: both are locks, or both are numbers, the free permits or the count of a latch.
 func SameType(a, b messages.Kind) bool { return Of(a).IsLock() == Of(b).IsLock() }
 
-// Table has the row of each kind. The rows of the synchronizers are here; the row of a lock follows from its traits,
-// which are in package request.
+// Table contains the row of each kind. The rows of the synchronizers are here; the row of a lock follows from its
+// traits, which are in package request.
 var Table = map[messages.Kind]*Row{
 	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {new: newExpirable},
 	messages.Kind_KIND_SEMAPHORE:           {Remain: []func(string) string{keyspace.WaitQueue, keyspace.WaitOrder}, new: newSemaphore},

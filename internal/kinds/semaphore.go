@@ -21,8 +21,8 @@ type semaphoreAdapter struct {
 	latch   bool
 	// spare is memory for the next draft.
 	spare *semaphore.Pool
-	// pendingReturn has what an actor that was given up still has to give back. Goroutines that bring replies read it,
-	// too.
+	// pendingReturn is set when the actor is given up, while permits or count-downs are not confirmed. Goroutines that
+	// bring replies read it, too.
 	pendingReturn atomic.Pointer[pendingReturn]
 }
 

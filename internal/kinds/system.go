@@ -28,9 +28,9 @@ type Kinds struct {
 	forgottenCounts atomic.Bool
 	// permitRecordsUntil is the time until which records of expirable semaphores are kept; see keepPermitRecords.
 	permitRecordsUntil atomic.Int64
-	// locks has spare locks: an event is applied to a copy.
+	// locks pools spare locks, since each event is applied to a copy.
 	locks sync.Pool
-	// buffers has spare buffers for the effects of an event.
+	// buffers pools spare buffers for the effects of an event.
 	buffers sync.Pool
 }
 

@@ -33,7 +33,7 @@ func (l *Lock) attempt() {
 		l.wait.traces = untried
 		return
 	case l.features.Parts && l.wait.traces == allRefused:
-		// The release of what the last try took may still arrive.
+		// The release of the parts that the last try took may still arrive.
 		l.beginTerm(l.takeTerm())
 	}
 	l.wait.traces = max(l.wait.traces, allRefused)

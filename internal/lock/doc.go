@@ -98,7 +98,7 @@
 //
 // # Linger
 //
-// With Config.Linger, the lease may linger without a hold after its last one, for a limited time since it was taken. It
+// With Config.Linger, the lease may linger after the end of its last hold, for a limited time since it was taken. It
 // then passes to the next request as in a local hand-off. Another process that finds the lock held asks for it, by a
 // message that names the term; see linger.go.
 //

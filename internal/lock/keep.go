@@ -6,7 +6,7 @@ import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 // clocks of the processes that start it differ. If its hold ends before that time, the lock is not released. Its key is
 // left to expire instead, and no process needs to be alive for that.
 
-// keep leaves the key to expire at that time. No waiter of this process gets the lease before.
+// keep leaves the key to expire at that time. No waiter of this process gets the lease before that time.
 func (l *Lock) keep(ref any, until machine.Instant) {
 	l.phase = releasing
 	l.renewal = renewal{}

@@ -64,7 +64,7 @@ type Lock struct {
 	lease  lease
 	holds  holds
 	tokens tokens
-	// queue has the waiting requests.
+	// queue contains the waiting requests.
 	queue requestqueue.Queue[*waiter]
 	// order decides which of them is next.
 	order order

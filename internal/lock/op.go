@@ -36,7 +36,8 @@ const (
 	opSyncQueue
 )
 
-// operation is what the kinds of ops differ in. The functions of a kind are in the file of its subject.
+// operation contains the functions that differ between the kinds of ops. The functions of a kind are in the file of its
+// subject.
 type operation struct {
 	// command fills in the Command.
 	command func(*Lock, *op, *Command)
@@ -46,7 +47,7 @@ type operation struct {
 	timeout func(*Lock, *op) time.Duration
 }
 
-// ops has the operation of each kind.
+// ops contains the operation of each kind.
 var ops [opSyncQueue + 1]operation
 
 // The functions in ops read ops when they send another command, so an initial value at its declaration would be a

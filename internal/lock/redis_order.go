@@ -249,8 +249,8 @@ func (q *redisOrder) noteEmptied(l *Lock, seq uint64, entries int) {
 	}
 }
 
-// releaseOrphan releases what a command took for a waiter that had left. It comes before noteEmptied, which forgets the
-// longest lease of waiters.
+// releaseOrphan releases the lock if a command took it for a waiter that had left. It comes before noteEmptied, which
+// forgets the longest lease of waiters.
 func (q *redisOrder) releaseOrphan(l *Lock, r Result) {
 	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term && l.waiterOf(r.OwnTerm) == nil {
 		l.cleanUpOwn(r)

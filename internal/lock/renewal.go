@@ -69,7 +69,7 @@ func (l *Lock) renewCommand(o *op, c *Command) {
 func (l *Lock) renewTimeout(*op) time.Duration { return l.cfg.Timeout(max(l.lease.until-l.now, 0)) }
 
 // suspect notes that the key may have been taken away. A successful reply to a command under way proves nothing, since
-// Redis may have carried out that command before.
+// Redis may have carried out that command earlier.
 func (l *Lock) suspect() {
 	l.suspected, l.staleBefore = l.phase == owned || l.main.InFlight, l.seq
 }
@@ -132,7 +132,7 @@ func (l *Lock) renewalReplied(r Result) {
 	case Done:
 		l.renewal = renewal{}
 		if l.noteRenewal(o.op); l.ensures != nil {
-			l.startRenewal(true) // this one was sent before those requests came
+			l.startRenewal(true) // this renewal was sent before those requests came
 		}
 	case Absent:
 		l.loseByResult(r)

@@ -58,7 +58,7 @@ func (l *Lock) admit() bool {
 	return false
 }
 
-// finishJoin lets a reader join whose lease was fixed before.
+// finishJoin lets a reader join a lease that may have been fixed until now.
 func (l *Lock) finishJoin(o op) {
 	if l.lease.fixed {
 		l.lease.fixed, l.lease.until = false, 0

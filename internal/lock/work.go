@@ -6,8 +6,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// work is what a lock needs only while a command is under way or a request waits for one. It is separate from Lock,
-// since most of the many locks that a process may hold need none of it.
+// work is the state that a lock needs only while a command is under way or a request waits for one. It is separate from
+// Lock, since most of the many locks that a process may hold need none of it.
 type work struct {
 	// main is the command under way about the lease itself.
 	main op

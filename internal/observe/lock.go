@@ -117,7 +117,7 @@ func (o *Observer) Closed() {
 	}
 }
 
-// AtRisk observes that a lease ends after left if no renewal succeeds until then.
+// AtRisk observes that a lease ends after left if no renewal succeeds by then.
 func (l *Lock) AtRisk(h Hold, left time.Duration, detail string) {
 	l.measure(risks, subjectOf(h.Kind), 0, 1)
 	l.note(h.Ref, "at_risk", "", "")

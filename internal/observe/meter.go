@@ -37,11 +37,11 @@ type metrics struct {
 	numbers map[string]subject
 }
 
-// tally has the measurements of a subject since the last flush.
+// tally contains the measurements of a subject since the last flush.
 type tally struct {
 	// sums are the sums of all instruments but the histograms.
 	sums [words]int64
-	// touched has a bit for each word with a sum, also for words whose sum returned to 0.
+	// touched has a bit for each word with a sum, including words whose sum returned to 0.
 	touched uint32
 	// seen is the number of values of a histogram.
 	seen [words]uint32

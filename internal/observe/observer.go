@@ -18,7 +18,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Config has the functions and settings of a System that its Observer needs.
+// Config contains the functions and settings of a System that its Observer needs.
 type Config struct {
 	Host *host.Host
 	// Meter may be nil; then nothing is measured.

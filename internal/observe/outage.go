@@ -51,7 +51,7 @@ type outage struct {
 	began machine.Instant
 	// failed is the time of the last call that failed.
 	failed machine.Instant
-	// back is the time of the first successful call after failed; 0 before.
+	// back is the time of the first successful call after failed; 0 if there is none yet.
 	back machine.Instant
 	// logged is the time of the last log line about calls with that end; 0 before the first line.
 	logged [callEnds]machine.Instant

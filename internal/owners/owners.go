@@ -63,7 +63,7 @@ func (by Watcher) withdraw(owner *Owner) {
 	}
 }
 
-// Set has the owners of one lock. A nil Set has none.
+// Set contains the owners of one lock. A nil Set is empty.
 type Set struct {
 	byPID map[pidKey]*Owner
 	// idle are the owners that no longer use the lock, the longest idle first. They stay watched for a while: an actor

@@ -17,7 +17,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/pubsub"
 )
 
-// follower has the methods of a client of Sentinels that package redisio has opened.
+// follower is implemented by the clients of Sentinels that package redisio opens.
 type follower interface {
 	// OnMove registers a function to be called when the master changes; stop unregisters it.
 	OnMove(moved func()) (stop func())

@@ -75,8 +75,8 @@ type renewals struct {
 	immediate bool
 }
 
-// batchKey has the properties that the renewals of one script must share. In a cluster the keys of a
-// script must be in one slot.
+// batchKey contains the properties that the renewals of one script must share. In a cluster the keys of a script must
+// be in one slot.
 type batchKey struct {
 	script  *scripts.Script
 	slot    uint16

@@ -10,7 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// Watch has functions that a Redis calls to report its calls; a field may be nil. The functions are called on any
+// Watch contains functions that a Redis calls to report its calls; a field may be nil. The functions are called on any
 // goroutine, and must not block.
 type Watch struct {
 	// Called reports the reply to a script, and how long it took.

@@ -108,9 +108,10 @@ type Call struct {
 	HoldID uint64
 	// Within is the time for which an ensured hold must stay valid.
 	Within time.Duration
-	// Permit has the arguments for an expirable semaphore. For other kinds it is nil if a goroutine has made the Call.
+	// Permit contains the arguments for an expirable semaphore. For other kinds it is nil if a goroutine has made the
+	// Call.
 	Permit *Permit
-	// Count has the arguments for a semaphore or a latch; nil for other kinds.
+	// Count contains the arguments for a semaphore or a latch; nil for other kinds.
 	Count *Count
 	// Owners are the owners that an OpForceRelease releases; nil for the present holders.
 	Owners []string

@@ -44,11 +44,11 @@ type Rules struct {
 	Cluster bool
 	// Sharded says that locks use sharded pub/sub.
 	Sharded bool
-	// Config has the times; Watchdog bounds fixed leases on a RedLock.
+	// Config contains the times; Watchdog bounds fixed leases on a RedLock.
 	Config *machine.Config
 	// RedLock returns the Systems of the RedLock of this System; nil if it has no RedLock.
 	RedLock func() []Home
-	// Actors has the actors that are owners.
+	// Actors is the actor system of the owners that are local actors.
 	Actors *actor.ActorSystem
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// Count has the arguments of a Call about a semaphore or a latch. On a latch, OpAcquire waits until it is open,
+// Count contains the arguments of a Call about a semaphore or a latch. On a latch, OpAcquire waits until it is open,
 // OpRelease counts down, and OpSet sets the count.
 type Count struct {
 	// N is the number of permits.
@@ -71,8 +71,8 @@ func (c *Count) check(call *Call) error {
 	return nil
 }
 
-// Check returns an error if a call is not valid; the call must not be used then. Check ignores the name, which the
-// guardian checks.
+// Check returns an error if a call is not valid; after an error the call must not be used. Check ignores the name,
+// which the guardian checks.
 func (call *CountCall) Check() error { return call.Call.Count.check(&call.Call) }
 
 // CountAnswer answers a CountCall.

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Future has the answer to a Call for its caller. Usually the answer arrives before the caller waits, since lock actors
-// run on their senders' goroutines: only a caller that has to wait needs a channel.
+// Future passes the answer to a Call to its caller. Usually the answer arrives before the caller waits, since lock
+// actors run on their senders' goroutines: only a caller that has to wait needs a channel.
 type Future struct {
 	mu       sync.Mutex // guards the fields below
 	errand   Errand

@@ -33,7 +33,7 @@ func (m Member) systems() []Home {
 type Members struct {
 	// id is the same for the same members in another order.
 	id string
-	// Sorted has the members in the order in which they are taken.
+	// Sorted lists the members in the order in which they are taken.
 	Sorted []Member
 	// token has, for each member in the order that was given, the index of its token; -1 for none.
 	token []int

@@ -11,7 +11,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// requestMessages has the operation of each request message, and the function that reads it. The answers are in
+// requestMessages contains the operation of each request message, and the function that reads it. The answers are in
 // by_message.go, and the checks in check.go.
 var requestMessages = byType(
 	aboutLock(OpAcquire, readAcquire),

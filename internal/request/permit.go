@@ -10,7 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Permit has the arguments of a Call about permits: an OpAcquire of a kind with Permits needs it.
+// Permit contains the arguments of a Call about permits: an OpAcquire of a kind with Permits needs it.
 type Permit struct {
 	// ID is the permit's id in Redis, the first of several ids; the grant sets it. It is an argument of OpReleaseID.
 	ID machine.PermitID

@@ -54,7 +54,7 @@ func (t *Traits) HasOwners() bool { return t.Composition != SemaphoreKey && t.Co
 // IsLock reports whether the kind is a lock, and not a synchronizer.
 func (t *Traits) IsLock() bool { return t.HasOwners() && !t.Permits }
 
-// traits has a row for each kind.
+// traits contains a row for each kind.
 var traits = [...]Traits{
 	messages.Kind_KIND_PLAIN: {Word: "a plain or fenced lock", Form: forms.Plain, MinimumTime: true},
 	// A plain and a fenced lock are the same hash; only what a hold draws in addition differs.

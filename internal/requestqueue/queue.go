@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Key has the properties of a request that a queue uses.
+// Key contains the properties of a request that a queue uses.
 type Key struct {
 	// ID is unique. IDs increase along the queue.
 	ID uint64

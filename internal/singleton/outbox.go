@@ -30,12 +30,12 @@ type Limits struct {
 	Poll time.Duration
 }
 
-// Outbox has the messages that a proxy was sent and whose outcome it does not know.
+// Outbox contains the messages that a proxy was sent and whose outcome it does not know.
 type Outbox[M any] struct {
 	Proxy string
 	Limits
 
-	// queue has the messages in order.
+	// queue contains the messages in order.
 	queue []entry[M]
 	// first is the number of the first message of queue.
 	first uint64
@@ -172,7 +172,7 @@ func (o *Outbox[M]) settle(now time.Duration, begun map[string]uint64, do *Actio
 	}
 	o.removeBegun(last)
 	for i := range o.queue {
-		o.queue[i].since = now // the wait begins anew, also if the instance was slow
+		o.queue[i].since = now // the wait begins anew, even if the instance was slow
 	}
 	o.leave(now)
 }

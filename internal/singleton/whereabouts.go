@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Whereabouts has the data in Redis about the instances of a singleton.
+// Whereabouts is the data in Redis about the instances of a singleton.
 type Whereabouts struct {
 	// At is the gate of the instance that was granted the lock last.
 	At Place

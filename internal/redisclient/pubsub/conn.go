@@ -1,4 +1,4 @@
-// Package pubsub keeps pub/sub channels subscribed, also while connections break, masters change and slots move.
+// Package pubsub keeps pub/sub channels subscribed, even while connections break, masters change and slots move.
 package pubsub
 
 import (

@@ -9,9 +9,9 @@ type Listener interface {
 	// a channel that was removed a moment ago.
 	Message(channel, payload string)
 	// Subscribed reports that from now on no message on the channel is missed. It is called again after every
-	// reconnect, since messages may have been missed before; also if a connection may have broken before another
-	// connection has replaced it. It is called for the first channel before any other channel, unless the first channel
-	// was refused.
+	// reconnect, since messages may have been missed before, and if a connection may have broken before another
+	// connection replaced it. It is called for the first channel before any other channel, unless the first channel was
+	// refused.
 	Subscribed(channel string)
 	// Refused reports that Redis does not allow this client to subscribe to the channels.
 	Refused(channels []string, err *redisio.Error)

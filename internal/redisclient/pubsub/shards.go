@@ -29,7 +29,7 @@ type Shards struct {
 	reconnected func()
 
 	mu sync.Mutex // guards the fields below
-	// on has the shard of each wanted channel; nil if settle must find the shard.
+	// on contains the shard of each wanted channel; nil if settle must find the shard.
 	on map[string]*shard
 	// refused are channels to which Redis does not allow this client to subscribe.
 	refused map[string]struct{}

@@ -20,7 +20,7 @@ import (
 // Timeout bounds the wait for the reply of one server to CLUSTER SLOTS.
 const Timeout = time.Second
 
-// Map has the addresses of a cluster's masters, by their slots. The first range with a slot is used.
+// Map contains the addresses of a cluster's masters, by their slots. The first range with a slot is used.
 type Map []slotRange
 
 type slotRange struct {
