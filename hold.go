@@ -167,7 +167,7 @@ func (h *Hold) Left() time.Duration {
 
 // left returns the time for which the hold is good if its lease is not renewed; 0 or less if it has ended. The next
 // term of the lock uses the same variable for its lease, after this hold has ended: so left reads the lease before it
-// looks whether the hold has ended.
+// checks whether the hold has ended.
 func (h *Hold) left() time.Duration {
 	if h.checkUsable() != nil {
 		return 0
@@ -217,10 +217,10 @@ func (h *Hold) Count() int {
 }
 
 // Ensure ensures that the lock stays held for at least d from now. It renews the lease if needed. Otherwise it does not
-// call Redis, and so does not notice a deleted key. It fails with ErrLost or ErrNotHeld if the hold has ended, with
-// ErrUnavailable if the renewal failed, and with ErrInvalid if d is negative or longer than the rest of a fixed lease
-// or a max hold (even if other holds share the lease for longer) or than the watchdog's TTL less 1 % and 2 ms. It
-// returns after at most Config.CallTimeout and 250 ms, even if ctx never ends.
+// call Redis, and so does not notice a deleted key. It fails with ErrLost or ErrNotHeld if the hold has ended, and with
+// ErrUnavailable if the renewal failed. It fails with ErrInvalid if d is negative, if d is longer than the rest of a
+// fixed lease or a max hold (even if other holds share the lease for longer), or if d is longer than the watchdog's TTL
+// minus 1 % and 2 ms. It returns after at most Config.CallTimeout and 250 ms, even if ctx never ends.
 func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	const op = "ensure"
 	if err := h.checkUsable(); err != nil {
@@ -260,7 +260,7 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 //   - ErrLost, ErrNotHeld: the hold has ended.
 //   - ErrInvalid: d is not valid, is longer than what is left of a max hold, or is shorter than what is left of a
 //     minimum time (WithAtLeast).
-//   - the cause of ctx: Extend goes on in the background.
+//   - the cause of ctx: Extend continues in the background.
 //   - ErrUnavailable, ErrNotReplicated, ErrRejected: Redis has not confirmed the lease, and may have set it or may set
 //     it later. In that case a longer lease does not count. A lease that is shorter than what is left, or than the
 //     watchdog's, may count in this process nevertheless: see Left. Extend may be called again. A longer lease also

@@ -199,9 +199,9 @@ func mayPass(err error) bool {
 }
 
 // WithEnded makes the System call f, in a new goroutine, when the candidacy has ended without being asked to, so that
-// this process does not lead again: err is nil if the work is done or the child of a leader has stopped, and otherwise
-// what Elect would return. A panic in f is logged. By default only a metric reports the end and, for Lead and
-// LeaderProps, a log line.
+// this process does not lead again. err is nil if the work is done or the child of a leader has stopped; otherwise it
+// is the error that Elect would return. A panic in f is logged. By default only a metric reports the end and, for Lead
+// and LeaderProps, a log line.
 func WithEnded(f func(err error)) LeadOption {
 	return leadOption(func(r *acquireOptions) {
 		if f == nil {

@@ -9,9 +9,9 @@ import (
 )
 
 // leaderChild makes sure that the child of a leader always stops, and is not restarted after its term or while it
-// stops. proto.actor alone would restart the child: a restart that arrives while an actor waits for its own children to
-// stop turns the stop into a restart, a restart after the stop revives the actor, and so does a panic while it stops.
-// Strategies like childBackoff send a restart later than the leader sends the stop.
+// stops. proto.actor alone would restart the child in three cases: if a restart arrives while the child waits for its
+// own children to stop, if a restart arrives after the stop, and if the child panics while it stops. Strategies like
+// childBackoff send a restart later than the leader sends the stop.
 type leaderChild struct {
 	lock *Lock
 	term context.Context

@@ -68,10 +68,10 @@ func WithUser(name, password string) OpenOption {
 	}
 }
 
-// WithClientOption lets f change the options of the Redis client, for what neither the URL nor another option of Open
-// can say, such as a dialer, or another user or TLS configuration for the Sentinels (o.Sentinel); o.AuthCredentialsFn
-// is for the servers alone. Open calls f once, after it has applied the URL and the other options. With an empty URL, f
-// must set the addresses. Open disables retries and the client-side cache.
+// WithClientOption lets f change the options of the Redis client, for settings that neither the URL nor another option
+// of Open covers, such as a dialer, or another user or TLS configuration for the Sentinels (o.Sentinel).
+// o.AuthCredentialsFn is for the servers alone. Open calls f once, after it has applied the URL and the other options.
+// With an empty URL, f must set the addresses. Open disables retries and the client-side cache.
 func WithClientOption(f func(o *rueidis.ClientOption)) OpenOption {
 	return func(r *openRequest) {
 		if f == nil {

@@ -20,8 +20,8 @@ import (
 // The record of a process that was killed lasts longer than its locks.
 type Process struct {
 	// Client is the client part of the owner field, a UUID. It is the only field that is set for a client without a
-	// record: a Redisson client, or a System that is Anonymous, of a version without records, or not allowed to write
-	// its record; in a cluster, also while the server of the records is down.
+	// record: a Redisson client, or a System that is Anonymous, has a version without records, or may not write its
+	// record. In a cluster, it is also the only field while the server of the records is down.
 	Client string
 	// Application is Config.Application.
 	Application string

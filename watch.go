@@ -18,8 +18,9 @@ import (
 type Change struct {
 	// Status is the Status that Inspect returns, as of the last read.
 	Status
-	// Since is a time from which the lock has had its present owners, or has been free: the time of their grant in this
-	// process or from the record of their process, or the time at which this System first saw the state.
+	// Since is a time since which the lock has certainly had its present owners, or has been free. It is the time of
+	// the grant, if this process or the record of the owner's process knows it, and otherwise the time at which this
+	// System first saw the state.
 	Since time.Time
 }
 

@@ -234,8 +234,8 @@ func (a *activator) stopped(ctx actor.Context, it *activation[*actor.PID]) {
 }
 
 // check looks at entries on another goroutine: a grain without an entry may start elsewhere. The mark of this member
-// says whether a failover has lost entries. If an operator has removed an entry, a look at some of the entries, chosen
-// at random, finds that.
+// says whether a failover has lost entries. To find entries that an operator has removed, some of the entries, chosen
+// at random, are read at each check.
 func (a *activator) check(ctx actor.Context, all bool) {
 	if a.term == nil {
 		return

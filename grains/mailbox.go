@@ -52,7 +52,7 @@ func (m *mailbox) InvokeSystemMessage(message any) {
 	m.MessageInvoker.InvokeSystemMessage(message)
 }
 
-// stop is called when the grain begins to stop. A mailbox that is suspended, because the grain has crashed, goes on,
+// stop is called when the grain begins to stop. A mailbox that is suspended because the grain has crashed is resumed,
 // and refuses its messages.
 func (m *mailbox) stop() {
 	m.it.stopping.Store(true)

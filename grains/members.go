@@ -94,7 +94,8 @@ func (d *Directory) refresh(ctx context.Context) error {
 }
 
 // announce shows a list of members to proto.actor, which runs the host's log handler and the subscribers to the event
-// stream. This code of the host delays no look: if it blocks, proto.actor sees the latest list afterwards.
+// stream. This code of the host must not delay the looks at the members: if it blocks, proto.actor sees the latest list
+// afterwards.
 func (d *Directory) announce(members cluster.Members) {
 	if d.announced.Swap(&members) == nil {
 		d.announcer.Announce(func() { d.cluster.MemberList.UpdateClusterTopology(*d.announced.Swap(nil)) })
@@ -191,8 +192,8 @@ func (d *Directory) serve(ctx context.Context, id string, ready func()) error {
 			"grains have stopped after the lease of their member had ended, and others may have run alongside them",
 			"grains", over.late)
 	}
-	// The entries of this member hinder no other member when its lease is released: they are removed to keep Redis
-	// tidy.
+	// Once the lease is released, the entries of this member do not keep other members from running the grains. They
+	// are removed only to keep Redis tidy.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	if d.sweeper.flush(last) {

@@ -215,9 +215,9 @@ func (s store) unregister(ctx context.Context, member string, gone []entryOf) er
 }
 
 // bury removes the records of the dead members, and the entries of members that are not alive, which a failover may
-// also have brought back after their member has left. Such entries hinder no grain. So a look takes one page of the
-// entries, from the cursor on, and returns the cursor of the next page: it does not delay the next view, however many
-// entries there are.
+// also have brought back after their member has left. These entries do not keep any grain from starting, so bury is in
+// no hurry: it reads one page of the entries, from the cursor on, and returns the cursor of the next page. So it does
+// not delay the next view, however many entries there are.
 func (s store) bury(ctx context.Context, cursor uint64, alive view, dead []string) (next uint64, err error) {
 	page, err := s.client.Do(ctx, s.client.B().Hscan().Key(s.entries()).Cursor(cursor).Count(maxEntries).Build()).AsScanEntry()
 	if err != nil {

@@ -41,8 +41,8 @@ import (
 type Backend interface {
 	// Run carries out a command by the deadline, and delivers the reply to the Receiver.
 	Run(c lock.Command, deadline time.Time)
-	// CleanUp repeats the release of a term in the background, until it is certain that nothing is left, or MaxTTL is
-	// over. At the end it calls done, which must not block, and reports whether it is certain that nothing is left. A
+	// CleanUp repeats the release of a term in the background, until it is certain that nothing is left, or MaxTTL has
+	// passed. At the end it calls done, which must not block, and reports whether it is certain that nothing is left. A
 	// closed Server tries once.
 	CleanUp(c lock.Command, done func(certain bool))
 	// Inspect reads the state of the lock. It calls done once, on any goroutine; done must not block.
@@ -102,7 +102,7 @@ type inspection struct {
 	on  *member // nil for the part of a MultiLock
 }
 
-// rollBackTime bounds a roll-back, even if the deadline of the command is over.
+// rollBackTime bounds a roll-back, even if the deadline of the command has passed.
 const rollBackTime = time.Second
 
 // asRelease returns the full release of a command's term.

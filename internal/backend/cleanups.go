@@ -10,7 +10,7 @@ import (
 
 // cleanups are the releases that one server has not confirmed and no request waits for: of a lock that was abandoned,
 // or of a part while its MultiLock counts as released. Each release is sent again until the server confirms it, or the
-// TTL is over. While the server does not answer, only a few releases are sent at a time.
+// TTL has passed. While the server does not answer, only a few releases are sent at a time.
 type cleanups struct {
 	server *Server
 

@@ -49,8 +49,8 @@ func (s *ExpirableSemaphore) Channels(uint64) []Channel {
 	return []Channel{{Server: s.server, Name: s.permits.Channel}}
 }
 
-// CleanUp repeats a Release in the background until it is certain that the permits are back, or ttl
-// is over; see Backend.CleanUp.
+// CleanUp repeats a Release in the background until it is certain that the permits are free, or ttl has passed; see
+// Backend.CleanUp.
 func (s *ExpirableSemaphore) CleanUp(c expirable.Command, ttl time.Duration, done func(certain bool)) {
 	try := func(deadline time.Time, done func(failed, transient bool)) {
 		never := func(redisclient.Call) bool { return false }

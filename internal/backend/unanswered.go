@@ -10,9 +10,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// unanswered are the commands of a term that may still set its lease on a server: they have no reply. A RedLock goes on
-// when a majority has answered. So package lock does not know that a command is on its way to another server, where it
-// may shorten the lease that a later command has set.
+// unanswered are the commands of a term that may still set its lease on a server: they have no reply. A RedLock
+// continues when a majority has answered. So package lock does not know that a command is on its way to another server,
+// where it may shorten the lease that a later command has set.
 type unanswered struct {
 	mu   sync.Mutex // guards the fields below
 	term uint64

@@ -140,8 +140,8 @@ type Row struct {
 	new func(s *Kinds, name string, a Actor) Adapter
 }
 
-// SameType reports whether the values of two kinds have one type in Redis, which then cannot refuse the command of one
-// of them for the other: both are locks, or both are numbers, the free permits or the count of a latch.
+// SameType reports whether the values of two kinds have the same type in Redis: both are locks, or both are numbers
+// (free permits, or the count of a latch). Redis then cannot refuse the command of one kind on a key of the other.
 func SameType(a, b messages.Kind) bool { return Of(a).IsLock() == Of(b).IsLock() }
 
 // Table contains the row of each kind. The rows of the synchronizers are here; the row of a lock follows from its

@@ -4,9 +4,9 @@ import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
 // A lease may linger in the process after its last hold, for Config.Linger: the next request of the process then needs
 // no command. The first process that waits, and every process that tries once, asks the holder's process for the lock,
-// which then releases it at once. So the lease lingers only if the wait queue was empty when it was taken. A client
-// that does not ask, or whose message gets lost, waits until lingerUntil at most: using the lease does not postpone
-// lingerUntil.
+// which then releases it at once. A process that was waiting before does not ask, so the lease lingers only if the wait
+// queue was empty when the lease was taken. A client that does not ask, or whose message gets lost, waits at most until
+// lingerUntil, which no use of the lease postpones.
 
 // noteAlone begins the time in which the lease may linger; o has taken the lease.
 func (l *Lock) noteAlone(o op, r Result) {

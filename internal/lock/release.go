@@ -94,7 +94,7 @@ func (l *Lock) leaveToExpire(until machine.Instant) {
 	l.effects.Add(machine.Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: until}})
 }
 
-// releaseInBackground ends the wait for a release to be confirmed; the release goes on in the background.
+// releaseInBackground ends the wait for a release to be confirmed; the release continues in the background.
 func (l *Lock) releaseInBackground() {
 	answer := func(detail string) {
 		l.effects.Refuse(l.main.ref, machine.NotFreed, machine.Unavailable, detail)

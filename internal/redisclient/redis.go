@@ -2,9 +2,10 @@
 // blocking them, sends them in batches, and returns the replies as plain values. It makes no decisions
 // about locks and never repeats a script: the lock decides whether to send it again.
 //
-// The number of goroutines does not grow with the number of locks: up to 24 workers (32 in a cluster), as many for
-// calls that wait for replicas (up to 128 in a cluster), and 1 for the pub/sub connection, in a cluster 2; with sharded
-// pub/sub 1, and 1 for each master. The client has its own goroutines, with Sentinel 4 for each Sentinel.
+// The number of goroutines does not grow with the number of locks. There are up to 24 workers (32 in a cluster), as
+// many for calls that wait for replicas (up to 128 in a cluster), and 1 goroutine for the pub/sub connection (2 in a
+// cluster; with sharded pub/sub 1, and 1 for each master). The client has its own goroutines, with Sentinel 4 for each
+// Sentinel.
 package redisclient
 
 import (

@@ -1,6 +1,6 @@
-// Package request contains the requests about locks, semaphores and latches: a Call, which a goroutine makes itself and
-// Rules.Read makes of a message; the rules that it is checked against; and the ways in which its answer reaches the
-// goroutine, through a Future, or the actor that has sent the message.
+// Package request contains the requests about locks, semaphores and latches. A request is a Call: a goroutine makes its
+// Call itself, and Rules.Read makes a Call of a message. The package also has the rules that a Call is checked against,
+// and delivers the answer to the goroutine, through a Future, or to the actor that has sent the message.
 //
 // The table of all request messages is in message_table.go.
 package request

@@ -31,8 +31,8 @@ const (
 // another channel is therefore subscribed to the first channel, too, unless Redis refuses it. Then it is requested
 // again on the next connection that is opened after a break.
 //
-// Subscriptions never sends UNSUBSCRIBE: rueidis panics on its own goroutine if Redis replies with an error to it, or
-// to the PING that rueidis sends with it, as Redis does while a script does not end (BUSY) or while it cannot save
+// Subscriptions never sends UNSUBSCRIBE. If Redis replies with an error to it, or to the PING that rueidis sends with
+// it, rueidis panics on its own goroutine. Redis does so while a script does not end (BUSY) or while it cannot save
 // (MISCONF). Instead, a connection with unused channels is soon replaced by a connection without them. The new
 // connection is subscribed before the old connection is closed, and the old connection is read to its end. So no
 // message is missed, unless the old connection has ended before, which may be known only later. That is why the old
