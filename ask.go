@@ -13,8 +13,8 @@ import (
 )
 
 // Ask sends a message with the span of ctx (see [WithTrace]) to an actor, and waits for the answer. Only goroutines may
-// call it: an actor must not block. The error is ErrInvalid if an argument is nil, actor.ErrDeadLetter if the actor
-// stops before it has answered, and the cause of ctx if ctx ends first; in the last two cases the actor may have
+// call it, since an actor must not block. The error is ErrInvalid if an argument is nil, actor.ErrDeadLetter if the
+// actor stops before it has answered, and the cause of ctx if ctx ends first; in the last two cases the actor may have
 // carried out the request. A System takes back a grant that arrives after Ask has returned; any other late answer
 // becomes a dead letter, which proto.actor logs. Ask does not notice that an actor on another node stops, and waits
 // until ctx ends.
@@ -108,7 +108,7 @@ func (a *answerProcess) SendUserMessage(_ *actor.PID, m any) {
 	}
 }
 
-// Wait returns actor.ErrTimeout if Ask has returned without an answer, as the Wait of a future does: the System takes
+// Wait returns actor.ErrTimeout if Ask has returned without an answer, as the Wait of a future does. The System takes
 // back a grant that comes after that.
 func (a *answerProcess) Wait() error {
 	if a.state.Load() == askLeft {

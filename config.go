@@ -34,9 +34,9 @@ type Config struct {
 	// Watchdog; at most half of it, so that a single failed renewal does not lose the lock.
 	Renewal time.Duration
 	// HandOffLimit is the time for which this process may hand a lock off to its own waiters before it yields to other
-	// processes. A longer limit gives more grants per second, and longer waits for other processes: each process waits
-	// for a turn of every other process. When the lock is left to foreign clients, such as Redisson, no System that
-	// waits acquires it for up to twice this time. Default 5 ms; at most a third of Watchdog.
+	// processes. A longer limit gives more grants per second, and longer waits for other processes, since each process
+	// waits for a turn of every other process. When the lock is left to foreign clients, such as Redisson, no System
+	// that waits acquires it for up to twice this time. Default 5 ms; at most a third of Watchdog.
 	HandOffLimit time.Duration
 	// Linger is the time for which a plain or a fenced lock may linger in this process without a holder, from the
 	// moment it was taken from Redis. Until then the process acquires and releases it again without Redis. Use Linger
@@ -257,9 +257,9 @@ func (c Config) actors(sharded, blind bool) actors.Config {
 }
 
 // ShardedPubSub selects when locks in a Redis Cluster use sharded pub/sub (SSUBSCRIBE and SPUBLISH instead of SUBSCRIBE
-// and PUBLISH). Clients with different modes do not receive each other's messages: a waiter gets the lock only when it
-// tries again, and Redisson when the holder's TTL has ended. Redisson's shardedSubscriptionMode has the same modes.
-// They have no effect outside a cluster.
+// and PUBLISH). Clients with different modes do not receive each other's messages. A waiter then gets the lock only
+// when it tries again, and Redisson when the holder's TTL has ended. Redisson's shardedSubscriptionMode has the same
+// modes. They have no effect outside a cluster.
 type ShardedPubSub uint8
 
 // The modes.

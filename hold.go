@@ -165,7 +165,7 @@ func (h *Hold) Left() time.Duration {
 	return max(h.left(), 0)
 }
 
-// left returns the time for which the hold is good if its lease is not renewed; 0 or less if it has ended. The next
+// left returns the time for which the hold is valid if its lease is not renewed; 0 or less if it has ended. The next
 // term of the lock uses the same variable for its lease, after this hold has ended: so left reads the lease before it
 // checks whether the hold has ended.
 func (h *Hold) left() time.Duration {
@@ -317,9 +317,9 @@ func (h *Hold) extend(ctx context.Context, lease time.Duration, wrong error) err
 //   - ErrCrashed: the lock actor has crashed. If Err returns nil, the lock is still held: call Release
 //     again. Otherwise the actor was stopped after many crashes, and the hold was lost.
 //
-// While other holds of the call tree are held, Release only sets the hold count in Redis. If Redis
-// does not accept the count within Config.CallTimeout, or rejects it, the hold is released
-// nevertheless: the release of the last hold does not depend on the count.
+// While other holds of the call tree are held, Release only sets the hold count in Redis. If Redis does not accept the
+// count within Config.CallTimeout, or rejects it, the hold is released nevertheless, since the release of the last hold
+// does not depend on the count.
 func (h *Hold) Release(ctx context.Context) error {
 	const op = "release"
 	if err := h.checkUsable(); err != nil {

@@ -41,10 +41,9 @@ func (l *Latch) TrySetCount(ctx context.Context, n int64) (set bool, err error) 
 	return a.Done, err
 }
 
-// CountDown counts the latch down by one; an open latch stays open. If a reply is lost, the repeated
-// command is not counted twice. After ErrUnavailable, or if ctx ends, do not repeat the call: the
-// System keeps trying in the background, for at most half an hour and until it is closed. After any
-// other error the latch was not counted down.
+// CountDown counts the latch down by one; an open latch stays open. If a reply is lost, the repeated command is not
+// counted twice. After ErrUnavailable, or if ctx ends, do not repeat the call, since the System keeps trying in the
+// background, for at most half an hour and until it is closed. After any other error the latch was not counted down.
 func (l *Latch) CountDown(ctx context.Context) error {
 	_, err := l.ask(ctx, "count down", request.NewCountCall(request.OpRelease, 0))
 	return err

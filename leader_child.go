@@ -70,8 +70,8 @@ func (c *leaderChild) isGone(system *actor.ActorSystem) bool {
 	return !lives && !c.ends.Load() && c.pid.Address == system.Address() // the host may spawn it on another node
 }
 
-// refuseRestart continues the stop of the child. It does not send another stop: the children of the child may have
-// stopped already, and the child would be restarted before it handles the message.
+// refuseRestart continues the stop of the child. It does not send another stop, since the children of the child may
+// have stopped already, and the child would be restarted before it handles the message.
 func (c *leaderChild) refuseRestart(ctx actor.ReceiverContext) {
 	child, ok := ctx.(actor.MessageInvoker)
 	switch {

@@ -12,8 +12,8 @@ import (
 // as a message. The spans of the request are children of the span that the request carries (see
 // [WithTrace]), or otherwise of the span of the message that the actor is handling.
 //
-// While the actor handles its Stopped, the request has no sender, and an Acquire is refused: an owner that has stopped
-// gets no answer, and its locks are released.
+// While the actor handles its Stopped, the request has no sender, and an Acquire is refused, since an owner that has
+// stopped gets no answer, and its locks are released.
 //
 // After Close, or if there is no System, the answer is proto.actor's DeadLetterResponse. With a nil ctx Request
 // does nothing, since there is no actor to receive an answer.

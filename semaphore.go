@@ -69,7 +69,7 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 // ErrTimeout (with WithWait(0) ErrHeld), ErrNoPermits, ErrQueueFull, ErrClosed, ErrUnavailable (only if
 // WithWait bounds the wait), ErrRejected, ErrInvalid and ErrCrashed.
 //
-// The System does not keep track of acquired permits: the caller must release them in every case.
+// The System does not keep track of acquired permits, so the caller must release them in every case.
 func (s *Semaphore) Acquire(ctx context.Context, n int, options ...WaitOption) error {
 	const op = "acquire permits of"
 	call := request.NewCountCall(request.OpAcquire, int64(n))
@@ -102,7 +102,7 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 
 // Release releases n permits, which another client may have acquired. If the semaphore does not exist, since it was
 // deleted or Redis has lost it, Release fails with ErrNoPermits. After ErrUnavailable, or if ctx ends, do not release
-// the permits again: the System keeps trying in the background. After any other error they were not released.
+// the permits again, since the System keeps trying in the background. After any other error they were not released.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
 	_, err := s.ask(ctx, "release permits of", request.NewCountCall(request.OpRelease, int64(n)))
 	return err

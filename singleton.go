@@ -42,18 +42,18 @@ func (s *Singleton) Name() string {
 // Props returns the props of a candidate. One of the candidates holds the lock and has a child, the instance, with the
 // props that the function child returns for this term. The candidate is an actor of [Lock.LeaderProps], which says more
 // about the child and the term. The default of WithDrain is a sixth of Config.Watchdog, or less if Config.Renewal is
-// long: the instance has that long to stop when its lease cannot be renewed.
+// long. The instance has that long to stop when its lease cannot be renewed.
 //
 // To hand over, stop the candidate. The instance ends the message that it is handling and stops; the messages behind it
 // go to the next instance. Close the System, and shut down the remote, after that. Close releases the lock at once, as
-// for any leader: the next instance may start while this instance is still stopping.
+// for any leader, so the next instance may start while this instance is still stopping.
 //
 // The mailbox of the instance must not block, as an [actor.Bounded] mailbox does when it is full. Its own receiver
 // middleware must pass on the headers of messages, and must not panic while it handles [actor.Stopped].
 //
 // An instance handles no message after the end of its lease, even if its process was paused meanwhile. If the instance
-// stops later than that, an error is logged: the next instance may have run alongside it. The sender of a message that the
-// instance does not handle is answered with [actor.DeadLetterResponse]. Messages that other actors send to the
+// stops later than that, an error is logged, since the next instance may have run alongside it. The sender of a message
+// that the instance does not handle is answered with [actor.DeadLetterResponse]. Messages that other actors send to the
 // instance's own PID are not moved to the next instance: use the proxy for messages that must not get lost.
 func (s *Singleton) Props(child func(term context.Context) *actor.Props, options ...LeadOption) *actor.Props {
 	if s == nil || s.lock.checkUsable() != nil || child == nil {
@@ -88,10 +88,10 @@ func defaultDrain(c *machine.Config) time.Duration {
 // handled is refused. So is a message whose outcome is not known, because the process of the instance was killed or is
 // cut off. When the proxy stops, it refuses the messages that it has. The sender of a refused message is answered with
 // [actor.DeadLetterResponse]; without a sender, the proxy publishes an [actor.DeadLetterEvent]. Between processes an
-// answer may be lost: a sender that needs one must bound its wait.
+// answer may be lost, so a sender that needs one must bound its wait.
 //
-// A process needs one proxy for each singleton that it sends to: the messages of one proxy are in order. A proxy
-// without messages costs nothing.
+// A process needs only one proxy for each singleton that it sends to, and the messages of one proxy are in order. A
+// proxy without messages costs nothing.
 func (s *Singleton) Proxy(options ...WaitOption) *actor.Props {
 	return s.proxyProps(options)
 }

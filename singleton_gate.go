@@ -24,8 +24,8 @@ const (
 )
 
 // gate is the process, in front of an instance, to which proxies send, and the middleware of the instance. Each term
-// has its own gate. A gate is not an actor, since an actor that stops drops its mail silently: the gate always knows
-// which messages the instance has begun.
+// has its own gate. A gate is not an actor, since an actor that stops drops its mail silently, whereas the gate always
+// knows which messages the instance has begun.
 type gate struct {
 	singleton *Singleton
 	term      context.Context

@@ -220,7 +220,7 @@ func (p *proxy) act(ctx actor.Context, do singleton.Actions[letter]) {
 }
 
 // watch watches a gate on another node, so that the proxy notices at once that the node ends. A broken connection ends
-// the watch: it begins again with each probe.
+// the watch, which begins again with each probe.
 func (p *proxy) watch(ctx actor.Context, gate *actor.PID) {
 	if p.watched != nil && !p.watched.Equal(gate) {
 		ctx.Unwatch(p.watched)

@@ -29,7 +29,7 @@ var ErrStopped = errors.New("the actor that does the work is stopped")
 // Spawn runs work under the lock for an actor, without blocking the actor. It spawns a child that runs Do in a
 // goroutine, sends the actor a *[Done], and stops. The context of the work is the context of Do, with the span of the
 // message that the actor is handling. It ends when the lock is lost, and with ErrStopped as a cause when the child is
-// stopped or the actor is stopped or restarted. The work must return then: the child has stopped only when the work has
+// stopped or the actor is stopped or restarted. The work must return then, since the child stops only when the work has
 // returned and the lock is released. An actor that stops may not receive the Done, and while it handles its Stopped, no
 // work is done.
 //
@@ -89,7 +89,7 @@ type worker struct {
 }
 
 // spawn starts the worker. While the actor handles its Stopped, the worker gets no parent, and stops at once:
-// proto.actor would make dead letters of the worker's messages to the parent.
+// proto.actor would turn the worker's messages to the parent into dead letters.
 func (w *worker) spawn(ctx actor.Context) *actor.PID {
 	props := actor.PropsFromProducer(func() actor.Actor { return w })
 	if isStopped(ctx) {

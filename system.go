@@ -128,8 +128,7 @@ func connectResult(op string, client rueidis.Client, err error) (rueidis.Client,
 // ACL user, database number and so on are options of the client. The caller closes the
 // client, after the System.
 //
-// With proto.actor's remote, start the remote first: the guardian's address is fixed when New
-// is called.
+// With proto.actor's remote, start the remote first, since the guardian's address is fixed when New is called.
 //
 // The error is ErrInvalid if system or client is nil, or if config is not valid. With ShardedAuto, New
 // asks a cluster whether it supports sharded pub/sub: the error is ErrUnavailable if no server answers

@@ -104,8 +104,8 @@ func (r *Runtime) refuseAny(m any, sender *actor.PID, reason machine.Reason, det
 	}
 }
 
-// stray handles a message that the lock actor does not take, or that came after it has left: a request goes back to the
-// guardian.
+// stray handles a message that the lock actor does not take, or that came after the actor has left. A request goes back
+// to the guardian.
 func (r *Runtime) stray(ctx actor.Context) {
 	m := ctx.Message()
 	if call, ok := unrepeated(m).(*request.Call); ok {

@@ -50,8 +50,8 @@ func (a *lockActor) suspectSharedKeys() {
 	}
 }
 
-// suspectAll makes every lock actor check in Redis whether it still holds its lock: another server has become the
-// master, and may not know the last grants of the old master.
+// suspectAll makes every lock actor check in Redis whether it still holds its lock, because another server has become
+// the master, and may not know the last grants of the old master.
 func (r *Runtime) suspectAll() {
 	for a := range r.locks.All {
 		a.post(suspicion{a})

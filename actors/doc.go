@@ -19,7 +19,7 @@
 //
 // To proto.actor, a shell and its lock actor are one actor (package shell). A shell has one lock actor at a time: if
 // there are more than 1,024, idle lock actors leave early, and their shells go to the next locks. A request names its
-// key, and any other message names its lock actor: a late message does not reach the next lock actor of the shell.
+// key, and any other message names its lock actor, so a late message does not reach the next lock actor of the shell.
 //
 // # A lock actor
 //
@@ -29,7 +29,7 @@
 // notifications of a loss. A kinds.Adapter does everything that differs between kinds. The actor never waits: a command
 // goes out through package backend, and its reply comes back as a message.
 //
-// Requests come as a request.Call. A goroutine makes its Call itself; the guardian makes a Call of each message.
+// Requests come as a request.Call. A goroutine makes its Call itself; the guardian turns each message into a Call.
 // Requests that cannot be granted yet wait in the machine's queue (internal/requestqueue).
 //
 // The path of a command, from a request to its answer:
@@ -56,10 +56,10 @@
 //
 // # Releases and transfers
 //
-// The subscriber forwards every message on the channels of a lock to its lock actor: the lock may be free, which is a
-// reason to ask Redis. It also subscribes to the turn channel, on the same connection, before all other channels, and
-// until Close. On the turn channel another process announces that it has transferred a lock to this system, which
-// grants the lock. A lock actor that misses a message finds out with its next try.
+// The subscriber forwards every message on the channels of a lock to its lock actor. A message means that the lock may
+// be free, which is a reason to ask Redis. It also subscribes to the turn channel, on the same connection, before all
+// other channels, and until Close. On the turn channel another process announces that it has transferred a lock to this
+// system, which grants the lock. A lock actor that misses a message finds out with its next try.
 //
 // In a cluster with sharded pub/sub there is a connection to each master that has channels, and each lock that is
 // waited for has its own turn channel, since a channel belongs to a slot there.

@@ -142,7 +142,7 @@ func (a *lockActor) ReceivesTransfers(term uint64) bool {
 	})
 }
 
-// reply answers a request. The call must not be read afterwards: a goroutine may use its memory again.
+// reply answers a request. The call must not be read afterwards, since a goroutine may use its memory again.
 func (a *lockActor) reply(call *request.Call, answer *machine.Answer) {
 	of := a.about(call)
 	if a.helper == call {

@@ -200,7 +200,7 @@ func (a *lockActor) IsFor(m any) bool {
 	return true // from proto.actor or the guardian; or an inspection or a cleanedUp, which is ignored unless it is awaited
 }
 
-// requested makes an event of a request.
+// requested turns a request into an event.
 func (a *lockActor) requested(call *request.Call) {
 	if kinds.Of(call.LockKind()).StoredAs != a.storedAs {
 		a.otherKind(call)
@@ -259,8 +259,8 @@ func (a *lockActor) acquire(call *request.Call) {
 	})
 }
 
-// newID numbers a request. Numbers grow over the whole system, and their lower half is random: an id from an actor that
-// has left matches nothing in a later actor.
+// newID numbers a request. Numbers grow over the whole system, and their lower half is random, so an id from an actor
+// that has left matches nothing in a later actor.
 func (a *lockActor) newID() uint64 { return a.rt.requests.Add(1)<<20 | rand.Uint64N(1<<20) }
 
 // registerOwner returns the owner number for an Acquire; 0 if it has no owner. It watches an owner that is an actor,

@@ -167,7 +167,8 @@ func (s *subscriber) receivesTransfers() bool { return s.subscriptions.Confirmed
 // Begins implements delivery.CrashHandler.
 func (s *subscriber) Begins() {}
 
-// Crashed implements delivery.CrashHandler. Only an unsubscribe must not be lost: the lock actors subscribe again.
+// Crashed implements delivery.CrashHandler. Only an unsubscribe must not be lost, since the lock actors subscribe
+// again.
 func (s *subscriber) Crashed(m any, _ *actor.PID, reason any) {
 	s.rt.host.Error("the subscriber crashed", "panic", reason)
 	if m, ok := m.(*unsubscribe); ok {

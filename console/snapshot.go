@@ -104,7 +104,7 @@ type lock struct {
 	// Since is when the lock was granted here. For a holder in another process it is the time from its record, or the
 	// time at which the console first saw the holder, whichever is earlier.
 	Since *time.Time `json:"since,omitempty"`
-	// AtLeast reports that the holder may have held the lock before Since: it is in another process.
+	// AtLeast reports that the holder may have held the lock before Since, because it is in another process.
 	AtLeast bool  `json:"at_least,omitempty"`
 	Token   int64 `json:"token,omitempty"`
 	// Lease is the rest of the lease; negative if the key has no TTL.

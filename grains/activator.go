@@ -233,9 +233,9 @@ func (a *activator) stopped(ctx actor.Context, it *activation[*actor.PID]) {
 	a.refuse(it, nil)
 }
 
-// check looks at entries on another goroutine: a grain without an entry may start elsewhere. The mark of this member
-// says whether a failover has lost entries. To find entries that an operator has removed, some of the entries, chosen
-// at random, are read at each check.
+// check looks at entries on another goroutine, since a grain without an entry may start elsewhere. The mark of this
+// member says whether a failover has lost entries. To find entries that an operator has removed, some of the entries,
+// chosen at random, are read at each check.
 func (a *activator) check(ctx actor.Context, all bool) {
 	if a.term == nil {
 		return

@@ -22,7 +22,7 @@ const callTimeout = 2 * time.Second
 
 // watch looks for members again and again, until the Directory ends.
 func (d *Directory) watch() {
-	const perPoll = 20 // at most so many looks in one Poll, even if more are asked for
+	const perPoll = 20 // the most looks in one Poll, even if more are asked for
 	for reported := false; d.ctx.Err() == nil; {
 		ctx, cancel := context.WithTimeout(d.ctx, callTimeout)
 		err := d.refresh(ctx) // on an error the last view stays
@@ -202,8 +202,8 @@ func (d *Directory) serve(ctx context.Context, id string, ready func()) error {
 	return nil
 }
 
-// checkEntries lets the activator look at its entries again and again, until ctx ends: a failover or an operator may
-// have removed entries.
+// checkEntries lets the activator look at its entries again and again, until ctx ends, since a failover or an operator
+// may have removed entries.
 func (d *Directory) checkEntries(ctx context.Context) {
 	ticker := time.NewTicker(d.cfg.Locks.Watchdog / 3)
 	defer ticker.Stop()

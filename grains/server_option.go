@@ -72,7 +72,7 @@ func linked(name string) bool {
 	return err == nil
 }
 
-// refuse makes a dead letter of a message.
+// refuse turns a message into a dead letter.
 func (s *readableStream) refuse(batch *remote.MessageBatch, e *remote.MessageEnvelope, name string) {
 	target := batch.Targets[e.Target]
 	if s.logged != name {

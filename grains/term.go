@@ -20,8 +20,8 @@ type term struct {
 	end context.CancelCauseFunc
 }
 
-// serves reports whether a message may be begun: there is still the drain for handling it. It looks at the clock, since
-// the process may have been paused.
+// serves reports whether a message may be begun, that is, whether at least the drain is left for handling it. It looks
+// at the clock, since the process may have been paused.
 func (t *term) serves() bool { return t.ctx.Err() == nil && t.hold.Left() > t.drain }
 
 // Term is the right of a grain to run, from its start to its stop. The zero value has ended.

@@ -212,7 +212,7 @@ func (r *Redis) Forget() {
 // Advance lets d pass as if the machine of every System had been suspended while Redis kept running: keys whose TTL is
 // over expire, and holders whose lease is over lose their locks. Longer leases continue. Timers of package time do not
 // fire sooner. The clock by which Redis measures the waiters of a fair lock (Config.WaiterTimeout) and expirable
-// permits does not move: a lost permit stays taken.
+// permits does not move, so a lost permit stays taken.
 func (r *Redis) Advance(d time.Duration) {
 	if !r.started() {
 		return

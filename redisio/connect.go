@@ -132,8 +132,8 @@ func requiredOptions(options rueidis.ClientOption) rueidis.ClientOption {
 	if options.ConnWriteTimeout == 0 {
 		options.ConnWriteTimeout = deadConnection
 	}
-	// rueidis has no defaults for connections to Sentinels: it would wait for minutes for a Sentinel
-	// that does not answer, and not notice a dead connection.
+	// rueidis has no defaults for connections to Sentinels. Without these settings it would wait for minutes for a
+	// Sentinel that does not answer, and not notice a dead connection.
 	options.Sentinel.Dialer.Timeout = cmp.Or(options.Sentinel.Dialer.Timeout, options.Dialer.Timeout, rueidis.DefaultDialTimeout)
 	options.Sentinel.Dialer.KeepAlive = cmp.Or(options.Sentinel.Dialer.KeepAlive, options.Dialer.KeepAlive, rueidis.DefaultTCPKeepAlive)
 	return options

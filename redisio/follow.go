@@ -24,7 +24,7 @@ var errNotMaster = &Error{Transient: true, Err: errors.New("the server that the 
 // moves its subscriptions even later.
 //
 // From the moment when a Sentinel has chosen the replica to promote until it names the replica as the master, nothing
-// is sent: the old master would accept a write that the new one does not have.
+// is sent, since the old master would accept a write that the new one does not have.
 type follower struct {
 	set               string
 	dial              dialFunc

@@ -22,8 +22,8 @@ const (
 	// releaseTimeout is the time that Redis may take to confirm the release; after that the lock
 	// is left to expire.
 	releaseTimeout = 5 * time.Second
-	// lostTimeout is the timeout for a lost lock: there is nothing to confirm, and the other
-	// locks of a MultiLock have been released since the loss.
+	// lostTimeout is the timeout for a lost lock, since there is nothing to confirm, and the other locks of a MultiLock
+	// have been released since the loss.
 	lostTimeout = 200 * time.Millisecond
 )
 
@@ -47,7 +47,8 @@ type runner struct {
 }
 
 func (r *runner) run() int {
-	// A message that cannot be written, since its reader has gone, does not end the program: it has a lock to release.
+	// A message that cannot be written, since its reader has gone, does not end the program, which has a lock to
+	// release.
 	unread := make(chan os.Signal, 1)
 	signal.Notify(unread, syscall.SIGPIPE)
 	defer signal.Stop(unread)

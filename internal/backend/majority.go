@@ -126,10 +126,10 @@ func (m *majority) set(c lock.Command, deadline time.Time, done func(Reply)) {
 // heal restores the lease on servers that have lost it. If a later command for a longer lease was sent to a server,
 // that command restores it.
 //
-// heal adds no vote to a majority: the majority was decided without these servers, and a server where another owner has
-// the lock refuses. Once a server has replied, later commands find the lease there, and may count this server. A second
-// owner could be trusted only if such a command counted the server for longer than the key lasts there, which
-// beginAgain prevents.
+// heal adds no vote to a majority, since the majority was decided without these servers, and a server where another
+// owner has the lock refuses. Once a server has replied, later commands find the lease there, and may count this
+// server. A second owner could be trusted only if such a command counted the server for longer than the key lasts
+// there, which beginAgain prevents.
 func (m *majority) heal(c lock.Command, absent []vote) {
 	c.Kind = lock.Acquire
 	for _, v := range absent {
@@ -174,8 +174,8 @@ func (m *majority) release(c lock.Command, deadline time.Time, done func(Reply))
 }
 
 // free releases the lock on every server. A majority completes the release, but the release is retried on the other
-// servers: a key that is left on a server matters as soon as another server is down. Once there is a majority, retry is
-// called for each server that has failed, or fails later.
+// servers, since a key that is left on a server matters as soon as another server is down. Once there is a majority,
+// retry is called for each server that has failed, or fails later.
 func (m *majority) free(free func(on *member, done func(Reply)), retry func(on *member), done func(tally)) {
 	enough := false
 	late := func(votes []vote) {

@@ -12,7 +12,7 @@ import (
 )
 
 // force frees the lock on all servers, whichever client holds it. It first reads the owners, and then releases only
-// these owners: a command that arrives late, when another owner holds the lock, has no effect, and can be repeated
+// these owners, so a command that arrives late, when another owner holds the lock, has no effect, and can be repeated
 // where it has failed.
 func (m *majority) force(c lock.Command, deadline time.Time, done func(Reply)) {
 	var limit cutOff

@@ -67,7 +67,7 @@ func largestHolder(refused []vote) (of vote, held int) {
 // servers as possible are busy: minorities of other waiters come and go, and waiting for them would cause endless
 // retries. If the servers of one owner, and the servers that failed, prevent every majority, the other servers do not
 // matter. Nor do they matter if every majority is prevented by owners that have also refused the last try, such as the
-// holders of plain locks: each try of a waiter has another owner.
+// holders of plain locks, since each try of a waiter has another owner.
 func (m *majority) refusal(t tally, before []vote) Reply {
 	if len(t.refused) == 0 || len(t.failed) >= m.minBlocking() {
 		return m.failure(t)

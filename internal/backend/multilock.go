@@ -102,8 +102,8 @@ func (m *multiLock) retryRelease(c lock.Command) {
 }
 
 // sum combines the replies of the parts. A lost part outweighs a part that did not answer, except for a full release
-// and for a minimum time, which are retried: the other parts must not stay held, or must be kept. A command that only
-// some parts have carried out is unsure.
+// and for a minimum time, which are retried because the other parts must not stay held, or must be kept. A command that
+// only some parts have carried out is unsure.
 func sum(c lock.Command, replies []Reply) Reply {
 	total := Reply{Result: lock.Result{Outcome: lock.Done}}
 	var failed, lost *Reply

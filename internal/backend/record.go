@@ -47,8 +47,8 @@ type record struct {
 }
 
 // The TTL of a record is twice the watchdog's, and at least minRecordTTL. The record is renewed every twelfth of its
-// TTL, and at least every maxRecordInterval: a process that was killed is overdue before its leases end, and its record
-// outlives them.
+// TTL, and at least every maxRecordInterval, so that a process that was killed is overdue before its leases end, and
+// its record outlives them.
 const (
 	minRecordTTL      = time.Minute
 	maxRecordInterval = time.Minute
@@ -95,8 +95,8 @@ func (r *record) outlive(until machine.Instant) {
 	}
 }
 
-// RecordChanged writes the record, if there is one, soon: the work has changed in a way that other processes should
-// see. It does not block. However often it is called, there are at most ten writes a second.
+// RecordChanged writes the record soon, if there is one, because the work has changed in a way that other processes
+// should see. It does not block. However often it is called, there are at most ten writes a second.
 func (s *Server) RecordChanged() {
 	r := s.record
 	if r == nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 )
 
-// A MultiLock cannot have one key twice: the first release of the key would leave nothing for the second. It is not
-// known whether two servers are the same Redis, so the acquisition of the second key checks whether the first key is
-// there.
+// A MultiLock cannot have one key twice, since the first release of the key would leave nothing for the second. It is
+// not known whether two servers are the same Redis, so the acquisition of the second key checks whether the first key
+// is there.
 
 // sameNamed are the members of a part whose key names also occur in earlier parts, on other servers.
 type sameNamed struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// unanswered are the commands of a term that may still set its lease on a server: they have no reply. A RedLock
+// unanswered are the commands of a term that may still set its lease on a server, because they have no reply. A RedLock
 // continues when a majority has answered. So package lock does not know that a command is on its way to another server,
 // where it may shorten the lease that a later command has set.
 type unanswered struct {
@@ -29,7 +29,7 @@ type unanswered struct {
 var errCutShort = errors.New("an earlier, unanswered command may still shorten the lease")
 
 // begin notes that a command is sent, and returns the shortest lease that earlier commands may set after it. Earlier
-// commands may be on other connections: the command whose reply comes first may be carried out last. Commands of
+// commands may be on other connections, so the command whose reply comes first may be carried out last. Commands of
 // earlier terms change nothing in this term.
 func (u *unanswered) begin(c *lock.Command) (before machine.Unanswered) {
 	u.mu.Lock()

@@ -229,7 +229,7 @@ func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, f
 	return true, nil
 }
 
-// identifyPermits finds the processes that hold the permits: the id of a permit begins with the id of its System.
+// identifyPermits finds the processes that hold the permits, since the id of a permit begins with the id of its System.
 func (in Inspector) identifyPermits(ctx context.Context, c *Counter) error {
 	views := []Lock{{Name: c.Name, Owners: make([]Owner, len(c.Permits))}}
 	for i, p := range c.Permits {

@@ -192,8 +192,8 @@ func (in Inspector) prefixed(pattern string) string {
 	return strings.Replace(pattern, "*", "*"+quotePattern(in.Prefix)+"*", 1)
 }
 
-// channels lists the matching channels on all servers that the client knows. The only error is ErrRights: a server
-// without shard channels refuses the command, too.
+// channels lists the matching channels on all servers that the client knows. The only error is ErrRights, since a
+// server without shard channels refuses the command, too.
 func (in Inspector) channels(ctx context.Context, pattern string) (all []string, lacking error) {
 	for _, node := range in.Client.Nodes() {
 		commands := []rueidis.Completed{node.B().PubsubChannels().Pattern(pattern).Build()}

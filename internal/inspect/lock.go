@@ -222,8 +222,8 @@ func (v *Lock) take(results []rueidis.RedisResult, of *hash, named bool) (is boo
 	return named || v.Held, nil
 }
 
-// mayBeLock reports whether a hash with these fields may be a lock. The values of other hashes are not read:
-// they belong to other applications and may be large.
+// mayBeLock reports whether a hash with these fields may be a lock. The values of other hashes are not read, since they
+// belong to other applications and may be large.
 func mayBeLock(fields []string) bool {
 	return len(fields) > 0 && !slices.ContainsFunc(fields, func(f string) bool { return f != "mode" && !ownerField.MatchString(f) })
 }

@@ -170,8 +170,8 @@ func (in Inspector) Systems(ctx context.Context) (all []Process, err error) {
 	return all, cmp.Or(ctx.Err(), err)
 }
 
-// systems reads the list of the Systems, and returns the keys of their records. It reads one name per command, and
-// ends after 10 MiB: the list may belong to another application and have long names.
+// systems reads the list of the Systems, and returns the keys of their records. It reads one name per command, and ends
+// after 10 MiB, since the list may belong to another application and have long names.
 func (in Inspector) systems(ctx context.Context) (keys []string, err error) {
 	const page, longestName, maxSize = 100, 64, 10 << 20
 	list, size := keyspace.Systems(in.Prefix), 0

@@ -6,7 +6,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// Redis keeps the last command of each client about a synchronizer, in a record that lasts for recordTime: a
+// Redis keeps the last command of each client about a synchronizer, in a record that lasts for recordTime, so that a
 // copy of the command that arrives late is not carried out again.
 
 // recordTime is the time for which Redis keeps the record of a command; see scripts/common/once.lua.

@@ -39,7 +39,7 @@ type Listed interface {
 // Directory lists the lock actors of a system. Any goroutine may use it. The zero value is empty.
 type Directory[A Listed] struct {
 	adding sync.Mutex
-	// actors contains the actors of each composition by name: a string is hashed faster than a struct.
+	// actors contains the actors of each composition by name, since a string is hashed faster than a struct.
 	actors [request.NumCompositions]sync.Map
 }
 

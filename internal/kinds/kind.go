@@ -119,7 +119,7 @@ type Reply struct {
 	Other any
 }
 
-// IgnoreDeadLetterLogging implements a marker of proto.actor: a reply may come when its actor has left.
+// IgnoreDeadLetterLogging implements a marker of proto.actor, since a reply may come when its actor has left.
 func (*Reply) IgnoreDeadLetterLogging() {}
 
 // Cleanup frees something that the lock may hold in Redis. Run calls done once, on any goroutine; if it is not certain

@@ -139,7 +139,7 @@ func (a *lockAdapter) Inspect(deadline time.Time, done func(*messages.Status, *m
 	a.Backend.Inspect(deadline, toStatus(done))
 }
 
-// toStatus returns a function that makes a Status of the state in Redis.
+// toStatus returns a function that converts the state in Redis to a Status.
 func toStatus(done func(*messages.Status, *machine.Answer)) func(protocol.View, error) {
 	return func(v protocol.View, err error) {
 		if err != nil {
@@ -174,6 +174,6 @@ func (a *lockAdapter) Cleanups(m machine.Machine) (all []Cleanup) {
 	return all
 }
 
-// Late reports each command that Redis has carried out: a command that did not take the lock may have added an entry to
-// a queue.
+// Late reports each command that Redis has carried out, since a command that did not take the lock may have added an
+// entry to a queue.
 func (a *lockAdapter) Late(r *Reply) (cleanUpAgain bool) { return r.Lock.Outcome != lock.Failed }

@@ -10,13 +10,13 @@ import (
 type signals struct {
 	// busy are the channels of the parts because of which the last try was refused.
 	busy []backend.Channel
-	// stale are other channels on which a message came since the last try was sent: a refusal because of their parts
+	// stale are other channels on which a message came since the last try was sent, so a refusal because of their parts
 	// may be out of date.
 	stale []backend.Channel
 }
 
 // noteMessage reports whether a message or a new subscription on a channel may mean that the lock is free. If not, it
-// records the channel: a try under way may be refused because of that part.
+// records the channel, since a try under way may be refused because of that part.
 func (s *signals) noteMessage(channel backend.Channel) (relevant bool) {
 	if s == nil || slices.Contains(s.busy, channel) {
 		return true

@@ -48,7 +48,7 @@ func (l *Lock) deferToOthers(others int, d time.Duration) {
 	l.deferFor(afterTurn, messages, d)
 }
 
-// deferFor leaves the lock to others for d, or until so many messages have come.
+// deferFor leaves the lock to others for d, or until that many messages have come.
 func (l *Lock) deferFor(cause deferralCause, messages int, d time.Duration) {
 	l.wait.deferral = deferral{cause: cause, messages: messages, deferUntil: l.now + d}
 	l.wait.NextAt = min(l.wait.deferUntil, l.now+l.poll())

@@ -72,9 +72,9 @@
 //
 //	when that command was sent + TransferTTL − margin
 //
-// A later time would not be safe: the message may arrive when the transfer has expired and another process has the
-// lock. If the process does not remember the command, or that time is over, the next try finds the lock held by its own
-// term, and gets a lease that can be trusted.
+// A later time would not be safe, since the message may arrive when the transfer has expired and another process has
+// the lock. If the process does not remember the command, or that time is over, the next try finds the lock held by its
+// own term, and gets a lease that can be trusted.
 //
 // Processes may differ in their configuration, so the entry says how long a transfer to it lasts. An entry that is not
 // confirmed for that long is skipped (EntryTimeout). A transfer to a term that is over is released when its message
@@ -135,7 +135,7 @@
 // Redis may carry out the commands of a process in another order than they were sent, and the order of the replies does
 // not reveal it. So a command that lists the waiters behind a hold names that hold: after its release it adds no
 // waiters, since they may have left. And if two commands that list different waiters were under way together, or one of
-// them has got no reply, the process lists its waiters once more.
+// them was not answered, the process lists its waiters once more.
 //
 // # Files
 //

@@ -56,7 +56,7 @@ func (h *hold) cannotHave(lease time.Duration, now machine.Instant) string {
 }
 
 // nextExtension starts an extension, and reports whether it has done something. The extension of a hold that is being
-// released waits: the release refuses it.
+// released waits until the release refuses it.
 func (l *Lock) nextExtension() bool {
 	if len(l.extensions) == 0 || l.renewal.InFlight {
 		return false

@@ -73,7 +73,7 @@ func (h *hold) wouldUpgrade(m machine.Mode) bool { return m == machine.Exclusive
 // holds are the holds on the lease: one that is exclusive, or any number that share it. It is a value: a copy never
 // sees a change, since others is replaced, or appended to beyond the copy's end.
 type holds struct {
-	// first has a field of its own, since there is seldom another hold.
+	// first has a field of its own, since there is rarely another hold.
 	first  hold
 	others []*hold
 	// othersEnd is not later than the first end of one of others; 0 if there is none. It may be too early, after an

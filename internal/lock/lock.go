@@ -127,8 +127,8 @@ type lease struct {
 	transferred bool
 	// unansweredModes says, by mode, whether an unanswered command may still set that mode.
 	unansweredModes [2]bool
-	// unanswered is the shortest lease that an unanswered command may still set: the term must not be used for a longer
-	// lease.
+	// unanswered is the shortest lease that an unanswered command may still set, so the term must not be used for a
+	// longer lease.
 	unanswered machine.Unanswered
 	// until is the end of trust: when the last command that set the TTL was sent, plus the TTL, less the margin. The time
 	// of the reply does not count.

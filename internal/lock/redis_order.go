@@ -19,7 +19,7 @@ type redisOrder struct {
 	// mustResend says that the command lastListed has failed, or that Redis may carry out an earlier command after it,
 	// so the waiters have to be listed again.
 	mustResend bool
-	// unanswered says that a command that listed the waiters has got no reply, and may be carried out after the next
+	// unanswered says that a command that listed the waiters was not answered, and may be carried out after the next
 	// one.
 	unanswered bool
 	// overlapped says that the command lastListed was under way together with an earlier command. If lastListed takes

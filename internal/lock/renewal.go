@@ -90,7 +90,7 @@ func (l *Lock) retryOverdueRenewal(r Result) {
 }
 
 // handleLateRenewal reports whether r is the late reply to an earlier try of the renewal, and handles it. A failure
-// changes nothing: the renewal has been sent again.
+// changes nothing, since the renewal has been sent again.
 func (l *Lock) handleLateRenewal(seq uint64, r Result) bool {
 	o := &l.renewal
 	i := slices.IndexFunc(o.earlier, func(t try) bool { return t.seq == seq })

@@ -25,7 +25,7 @@ const maxTokens = 10000
 
 // spending counts the tokens of this turn.
 type spending struct {
-	// given is the number of tokens that holds have got.
+	// given is the number of tokens that holds have received.
 	given int64
 	// drawn is the number of tokens that were drawn.
 	drawn int64

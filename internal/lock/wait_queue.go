@@ -127,7 +127,7 @@ func (l *Lock) Transferred(now machine.Instant, t machine.Transfer) {
 
 // takeTransfer begins the lease. The transfer was made after the command that it names was carried out, so the key
 // lives for at least the TTL of a transfer from the time at which that command was sent. A later time would not be
-// safe: a transfer may have expired, and another process taken the lock, before its message arrives.
+// safe, since a transfer may have expired, and another process taken the lock, before its message arrives.
 func (l *Lock) takeTransfer(t machine.Transfer) {
 	l.wait.transfer = machine.Transfer{}
 	by, known := l.wait.sent.bySeq(t.Seq)

@@ -48,8 +48,8 @@ const (
 	resultAttribute = "lockkeeper.result"
 )
 
-// described are the instruments, as in docs/operate.md. No instrument has an attribute with a lock's name: the number
-// of names has no bound. what is the attribute that has a word as its value.
+// described are the instruments, as in docs/operate.md. No instrument has an attribute with a lock's name, since the
+// number of names has no bound. what is the attribute that has a word as its value.
 var described = [instruments]struct {
 	name string
 	form

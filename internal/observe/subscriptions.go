@@ -41,8 +41,8 @@ func (r *channelRefusals) refused(now machine.Instant, channels []string) (first
 	return first, again
 }
 
-// subscribed records a subscription to a channel, and reports whether the refusals are over: the channel was refused
-// before.
+// subscribed records a subscription to a channel, and reports whether it ends the refusals, as it does if the channel
+// was refused before.
 func (r *channelRefusals) subscribed(channel string) (over bool) {
 	if _, was := r.channels[channel]; !was {
 		return false

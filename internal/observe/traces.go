@@ -12,8 +12,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// A span is made when its request or hold is over, with the times as they were, on a queue of the host: the tracer is
-// the host's code, and so may be the context that has the parent.
+// A span is made when its request or hold is over, with the times as they were, on a queue of the host, since the
+// tracer is the host's code, and so may be the context that has the parent.
 
 // event is something that happened to a lock.
 type event struct {

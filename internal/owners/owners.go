@@ -66,8 +66,8 @@ func (by Watcher) withdraw(owner *Owner) {
 // Set contains the owners of one lock. A nil Set is empty.
 type Set struct {
 	byPID map[pidKey]*Owner
-	// idle are the owners that no longer use the lock, the longest idle first. They stay watched for a while: an actor
-	// that has used a lock often uses it again, and each watch costs both actors a message.
+	// idle are the owners that no longer use the lock, the longest idle first. They stay watched for a while, since an
+	// actor that has used a lock often uses it again, and each watch costs both actors a message.
 	idle []*Owner
 	// replaced are owners whose PID another actor has by now, and whose Terminated has not come; the earliest first.
 	replaced map[pidKey][]*Owner
@@ -95,7 +95,7 @@ type Watcher struct {
 // NewOwner numbers an owner that no request has named before.
 func (by Watcher) NewOwner() machine.Owner { return machine.Owner(by.Numbers.Add(1)) }
 
-// watch watches the process of an owner: a watch by its PID could reach another life.
+// watch watches the process of an owner, since a watch by its PID could reach another life.
 func (by Watcher) watch(owner *Owner) {
 	by.Post.SendSystem(owner.process, owner.PID, &actor.Watch{Watcher: by.PID})
 }
@@ -280,9 +280,9 @@ func (s *Set) NextCheck(now, timeout machine.Instant) (at machine.Instant, wante
 	return s.checkAt, true
 }
 
-// RemoveMissing removes and returns owners that have gone without a notice: an actor that panics while it handles its
-// Stopped sends none. An actor that has left the registry may still be handling its Stopped, so it counts as gone after
-// timeout. RemoveMissing checks the processes three times in that time, however often it is called.
+// RemoveMissing removes and returns owners that have gone without a notice, such as an actor that panicked while it
+// handled its Stopped. An actor that has left the registry may still be handling its Stopped, so it counts as gone
+// after timeout. RemoveMissing checks the processes three times in that time, however often it is called.
 func (s *Set) RemoveMissing(by Watcher, now, timeout machine.Instant) (gone []*Owner) {
 	if s == nil || now < s.checkAt {
 		return nil

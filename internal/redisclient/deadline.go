@@ -7,7 +7,7 @@ import (
 )
 
 // deadlineContext is a context with a deadline, and with the values of another context. rueidis calls Deadline for
-// nearly every call, but Done only sometimes: the channel and a timer are created only then.
+// nearly every call, but Done only sometimes, so the channel and a timer are created only then.
 type deadlineContext struct {
 	context.Context
 	at time.Time

@@ -11,7 +11,7 @@ type Errand struct {
 	call  Call
 }
 
-// Errand makes an Errand of a call; nil if many Errands are under way.
+// Errand turns a call into an Errand; nil if many Errands are under way.
 func (r *Redis) Errand(c Call) *Errand {
 	if r.errands.Add(1) > maxErrands {
 		r.errands.Add(-1)

@@ -19,8 +19,8 @@ const (
 	maxReplacePause = 2 * time.Second
 	// resetReplacePause is the time without a reply of a replica after which the pause is reset.
 	resetReplacePause = 5 * time.Second
-	// lastReplaceDelay is the time between the first reply of a master and a last replacement of the subscriptions:
-	// they may have been replaced before the address led to the master, and no reply would show that.
+	// lastReplaceDelay is the time between the first reply of a master and a last replacement of the subscriptions,
+	// since they may have been replaced before the address led to the master, and no reply would show that.
 	lastReplaceDelay = 500 * time.Millisecond
 	// quitTimeout bounds the wait for the end of a connection.
 	quitTimeout = time.Second

@@ -45,7 +45,7 @@ func (n *Renewal) reply(r Reply) {
 }
 
 // RenewalDeadline returns the Deadline of a renewal whose reply should arrive by should and is useless after latest.
-// The deadline is latest, but in a cluster half way between the two: the replies of several servers are awaited
+// The deadline is latest, but in a cluster half way between the two, since the replies of several servers are awaited
 // together, and a server that does not answer must not cause the loss of leases on other servers.
 func (r *Redis) RenewalDeadline(should, latest time.Time) time.Time {
 	late := max(latest.Sub(should), 0)

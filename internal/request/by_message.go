@@ -28,8 +28,8 @@ type ByMessage struct {
 	replyTo *actor.PID
 	// ownerPID is the actor that the request belongs to; nil if there is none.
 	ownerPID *actor.PID
-	// life is the process of replyTo when the request was posted; nil if it was dead or is on another node. A later actor
-	// with the same PID gets no answer: it would take a grant for its own.
+	// life is the process of replyTo when the request was posted; nil if it was dead or is on another node. A later
+	// actor with the same PID gets no answer, since it would take a grant for its own.
 	life actor.Process
 	// ownerLife is the same for ownerPID.
 	ownerLife actor.Process

@@ -64,7 +64,7 @@ var operations = [OpList + 1]struct {
 func (op Op) Frees() bool { return operations[op].frees }
 
 // Call is a request about a lock, a semaphore or a latch. A goroutine makes its Call itself, which spares it protobuf
-// and proto.actor's futures; the guardian makes a Call of each message (see requestMessages). A lock actor knows no
+// and proto.actor's futures; the guardian turns each message into a Call (see requestMessages). A lock actor knows no
 // other requests.
 type Call struct {
 	Op Op
@@ -72,9 +72,10 @@ type Call struct {
 	Try bool
 	// NoReentry refuses a re-entry.
 	NoReentry bool
-	// Leads marks the Acquire of an Elect: its wait and its hold may last for days.
+	// Leads marks the Acquire of an Elect, whose wait and hold may last for days.
 	Leads bool
-	// DropsMinimum: an OpRelease is for the first grant of a hold, which no requester has got, so its minimum time ends.
+	// DropsMinimum: an OpRelease is for the first grant of a hold, which no requester has received, so its minimum time
+	// ends.
 	DropsMinimum bool
 	// RunsErrands: the caller may run a command.
 	RunsErrands bool
@@ -263,7 +264,7 @@ func (Goroutine) Owner() (*actor.PID, actor.Process) { return nil, nil }
 func (Goroutine) Awaits() bool                       { return true }
 func (Goroutine) MessageType() string                { return "*request.Call" }
 
-// Unawaited is the requester of a Call whose answer has no use.
+// Unawaited is the requester of a Call whose answer is not needed.
 type Unawaited struct{ Goroutine }
 
 func (Unawaited) Answered(Sender, *Call, *machine.Answer) (taken bool) { return true }

@@ -20,7 +20,7 @@ import (
 const (
 	// MaxNameLength bounds a name, in bytes.
 	MaxNameLength = 512
-	// MinLease is the shortest lease: a lease of only a few round trips cannot be trusted.
+	// MinLease is the shortest lease, since a lease of only a few round trips cannot be trusted.
 	MinLease = 10 * time.Millisecond
 	// MaxLease is the longest lease: Redis refuses TTLs that overflow its clock.
 	MaxLease = 100 * 365 * 24 * time.Hour

@@ -6,7 +6,7 @@ import (
 )
 
 // Future passes the answer to a Call to its caller. Usually the answer arrives before the caller waits, since lock
-// actors run on their senders' goroutines: only a caller that has to wait needs a channel.
+// actors run on their senders' goroutines. Only a caller that has to wait needs a channel.
 type Future struct {
 	mu       sync.Mutex // guards the fields below
 	errand   Errand
@@ -40,7 +40,7 @@ func (o *Outcome) Free() {
 }
 
 // Complete brings the answer, which comes from NewOutcome, and takes back an errand that the caller has not begun to
-// run: the caller may have left before it looks again. It reports whether the caller may look at the answer.
+// run, since the caller may have left before it looks again. It reports whether the caller may look at the answer.
 func (f *Future) Complete(answer *Outcome) (unrun Errand, taken bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

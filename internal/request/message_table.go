@@ -80,8 +80,8 @@ func byType(rows ...requestMessage) map[reflect.Type]*requestMessage {
 // IsMessage reports whether a message is a request.
 func IsMessage(m any) bool { return requestMessages[reflect.TypeOf(m)] != nil }
 
-// Read makes a Call of a request message; call is nil for any other message. Even the Call of an invalid message can be
-// refused.
+// Read turns a request message into a Call; call is nil for any other message. Even the Call of an invalid message can
+// be refused.
 func (r *Rules) Read(m any, sender *actor.PID) (call *Call, err error) {
 	m, lifeOf := r.lives(m, sender)
 	row := requestMessages[reflect.TypeOf(m)]

@@ -8,7 +8,7 @@ type GateState struct {
 	Proxy string
 	// Gate is the gate that answers.
 	Gate string
-	// Probe is the number of the last probe that the gate has got; 0 if it has forgotten the proxy.
+	// Probe is the number of the last probe that the gate has received; 0 if it has forgotten the proxy.
 	Probe uint64
 	// Received is the number of the last message of the proxy that the gate has received.
 	Received uint64
@@ -92,10 +92,10 @@ func (l *Ledger[C]) Receive(now time.Duration, proxy string, number uint64) bool
 	return true
 }
 
-// Begin reports whether the instance handles a message that it has got, and returns the answer to the proxy. mayHandle
-// says whether the instance may handle messages. It reports false if the instance may not, if the proxy has refused the
-// message since, or if an earlier message is missing: messages are begun without gaps. A message that is not begun
-// counts as not received, so that it is sent again.
+// Begin reports whether the instance handles a message that it has received, and returns the answer to the proxy.
+// mayHandle says whether the instance may handle messages. It reports false if the instance may not, if the proxy has
+// refused the message since, or if an earlier message is missing: messages are begun without gaps. A message that is
+// not begun counts as not received, so that it is sent again.
 func (l *Ledger[C]) Begin(now time.Duration, proxy string, number uint64, mayHandle bool) (GateState, bool) {
 	a := l.proxies[proxy]
 	switch {

@@ -15,7 +15,7 @@ const (
 	// firstPause is the first pause between two lookups; it doubles up to a quarter of Limits.Poll.
 	firstPause = 25 * time.Millisecond
 	// maxTries bounds the tries, at most one each Poll, to send a message again that does not arrive although later
-	// messages arrive: it cannot be encoded, or is too long for the connection.
+	// messages arrive, because it cannot be encoded, or is too long for the connection.
 	maxTries = 5
 )
 
@@ -54,8 +54,8 @@ type Outbox[M any] struct {
 	lastAnswer time.Duration
 	// probes counts the probes.
 	probes uint64
-	// probesAtClose is the value of probes when the outbox was closed. Only answers to later probes open it again: the
-	// messages that were sent before such a probe have arrived, or are lost.
+	// probesAtClose is the value of probes when the outbox was closed. Only answers to later probes open it again,
+	// since the messages that were sent before such a probe have arrived, or are lost.
 	probesAtClose uint64
 	// lookupPending: the reply to a lookup is awaited.
 	lookupPending bool
@@ -123,8 +123,8 @@ func (o *Outbox[M]) Tick(now time.Duration) (do Actions[M]) {
 	return do
 }
 
-// Suspect handles a hint that the gate has gone. If the last hint had no result, the pauses between lookups go on: a
-// message that the gate's node cannot decode causes a hint whenever it is sent.
+// Suspect handles a hint that the gate has gone. If the last hint had no result, the pauses between lookups are kept,
+// since a message that the gate's node cannot decode causes a hint whenever it is sent.
 func (o *Outbox[M]) Suspect(now time.Duration) (do Actions[M]) {
 	if o.open && o.progress {
 		o.close(now)

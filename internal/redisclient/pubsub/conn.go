@@ -159,7 +159,7 @@ func (s *Subscriptions) prepare(ctx context.Context, current *conn, stale bool, 
 }
 
 // begin makes a connection the next connection, and returns the channels for it. Channels that were refused on the
-// current connection are left out: they would be refused again.
+// current connection are left out, since they would be refused again.
 func (s *Subscriptions) begin(current, next *conn) (channels []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

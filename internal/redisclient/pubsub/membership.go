@@ -13,8 +13,8 @@ import (
 // memberPause is the pause between two checks that the server of the subscriptions is still in the cluster.
 const memberPause = 5 * time.Second
 
-// awaitLeave returns a channel that gets the server of the current connection when the server has left its cluster: the
-// server keeps the connection, but no longer gets messages of the cluster. The goroutine ends with ctx.
+// awaitLeave returns a channel that gets the server of the current connection when the server has left its cluster.
+// Such a server keeps the connection, but no longer gets messages of the cluster. The goroutine ends with ctx.
 func (s *Subscriptions) awaitLeave(ctx context.Context) <-chan string {
 	if s.hasLeft == nil {
 		return nil

@@ -37,7 +37,7 @@ const (
 // connection is subscribed before the old connection is closed, and the old connection is read to its end. So no
 // message is missed, unless the old connection has ended before, which may be known only later. That is why the old
 // connection must reply once more; if it does not, the replacement counts as a reconnect. In a cluster the new
-// connection leads to the same server: a message may reach one server later than another, and would reach neither
+// connection leads to the same server, since a message may reach one server later than another, and would reach neither
 // connection if they led to two servers.
 //
 // Shards uses Subscriptions for shard channels, with one connection to each master.
@@ -66,7 +66,7 @@ type Subscriptions struct {
 	unusedSince time.Time
 	// noReplacementUntil is the time until which unused channels do not cause a replacement.
 	noReplacementUntil time.Time
-	// stale reports that a connection opened before now may lead to the wrong server: it must be replaced at once.
+	// stale reports that a connection opened before now may lead to the wrong server, and must be replaced at once.
 	stale bool
 	// retryAt is the time at which the connection must be replaced instead, if the last attempt failed.
 	retryAt time.Time
