@@ -142,7 +142,7 @@ func fill(b *testing.B, server *redistest.Server, n int) *queueBench {
 	}
 	q.run(b, "EVAL", scripts.Acquire, fmt.Sprintf("owner=%s:1", waiter(n)), "(nil)")
 	for i := range n {
-		q.run(b, "EVAL", scripts.Acquire, fmt.Sprintf("owner=%s:1 entry=3600000:1.1+listens", waiter(i)), "[")
+		q.run(b, "EVAL", scripts.Acquire, fmt.Sprintf("owner=%s:1 entry=1.1+ttl1h+listens", waiter(i)), "[")
 	}
 	q.measure(b)
 	return q

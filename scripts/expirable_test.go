@@ -94,72 +94,78 @@ func (r permitsRow) run(t *testing.T, d *db, lock string, number int) string {
 func (d *db) putPermits(t *testing.T, lock, state string, start time.Time) {
 	t.Helper()
 	d.must(t, "DEL", lock, keyspace.Taken(lock), keyspace.Calls(lock)+":u", restoreKey(lock), reservedKey(lock))
-	at := func(seconds string) string { return strconv.Itoa(int(start.UnixMilli()) + 1000*number(t, seconds)) }
-	for word := range strings.FieldsSeq(state) {
-		letter, seconds, ends := strings.Cut(word, "@")
-		count, waits := strings.CutPrefix(letter, "waits")
-		old, isOld := strings.CutPrefix(letter, "old")
-		switch _, err := strconv.Atoi(word); {
-		case letter == "reserved":
-			d.must(t, "SET", reservedKey(lock), long(keyspace.Calls(lock)+":"+seconds), "PX", "60000")
-		case waits:
-			d.must(t, "SET", restoreKey(lock), d.memory(t)+at(seconds)+":"+count, "PX", "60000")
-		case isOld:
-			d.must(t, "SET", restoreKey(lock), oldMemory+at(seconds)+":"+old, "PX", "60000")
-		case word[0] == '~':
-			d.must(t, "PEXPIRE", lock, word[1:])
-		case err == nil, word == "x":
-			d.must(t, "SET", lock, word)
-		case ends:
-			d.must(t, "ZADD", keyspace.Taken(lock), at(seconds), strings.Repeat(letter, 16))
-		default:
-			d.must(t, "ZADD", keyspace.Taken(lock), "922337203685477", strings.Repeat(letter, 16))
+	for part := range strings.SplitSeq(state, ", ") {
+		label, words, _ := strings.Cut(part, " ")
+		for i, word := range strings.Fields(words) {
+			name, _, expires := strings.Cut(word, "@")
+			_, ms, _ := cutTime(word)
+			at := strconv.Itoa(int(start.UnixMilli()) + ms)
+			switch old, isOld := strings.CutPrefix(name, "old"); {
+			case label == "free" && i == 0:
+				d.must(t, "SET", lock, word)
+			case label == "free":
+				d.must(t, "PEXPIRE", lock, strconv.Itoa(ms))
+			case label == "taken" && expires:
+				d.must(t, "ZADD", keyspace.Taken(lock), at, strings.Repeat(name, 16))
+			case label == "taken":
+				d.must(t, "ZADD", keyspace.Taken(lock), "922337203685477", strings.Repeat(name, 16))
+			case label == "reserved":
+				d.must(t, "SET", reservedKey(lock), long(keyspace.Calls(lock)+":"+word), "PX", "60000")
+			case isOld:
+				d.must(t, "SET", restoreKey(lock), oldMemory+at+":"+old, "PX", "60000")
+			default:
+				d.must(t, "SET", restoreKey(lock), d.memory(t)+at+":"+name, "PX", "60000")
+			}
 		}
 	}
 }
 
-// permits reads what putPermits wrote; the times are in ms.
+// permits reads what putPermits wrote.
 func (d *db) permits(t *testing.T, lock string, start time.Time) string {
 	t.Helper()
-	words := strings.Fields(strings.TrimSuffix(d.do(t, "GET", lock), "(nil)"))
-	taken := strings.Fields(strings.Trim(d.do(t, "EVAL", "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')", "1", keyspace.Taken(lock)), "[]"))
-	for i := 0; i < len(taken); i += 2 {
-		word := taken[i][:1]
-		if taken[i] != strings.Repeat(word, 16) {
-			t.Errorf("the id %q is taken", taken[i])
+	var parts []string
+	add := func(label, key string, words ...string) {
+		if len(words) == 0 || words[0] == "(nil)" {
+			return
 		}
-		if taken[i+1] != "922337203685477" {
-			word += fmt.Sprint("@", number(t, taken[i+1])-int(start.UnixMilli()))
+		if ttl := number(t, d.do(t, "PTTL", key)); ttl >= 0 {
+			words = append(words, inUnits(ttl))
 		}
-		taken[i/2] = word
+		parts = append(parts, label+" "+strings.Join(words, " "))
 	}
-	taken = taken[:len(taken)/2]
+	since := func(at string) string { return "@" + inUnits(number(t, at)-int(start.UnixMilli())) }
+	add("free", lock, d.do(t, "GET", lock))
+	var taken []string
+	for pair := range slices.Chunk(d.list(t, "EVAL", "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')", "1", keyspace.Taken(lock)), 2) {
+		id, at := pair[0], pair[1]
+		word := id[:1]
+		if id != strings.Repeat(word, 16) {
+			t.Errorf("the id %q is taken", id)
+		}
+		if at != "922337203685477" {
+			word += since(at)
+		}
+		taken = append(taken, word)
+	}
 	slices.Sort(taken)
-	words = append(words, taken...)
-	if restore := d.do(t, "GET", restoreKey(lock)); restore != "(nil)" {
-		if d.do(t, "PTTL", restoreKey(lock))[0] == '-' {
-			t.Errorf("a restore that waits has no TTL: %s", restore)
-		}
-		what := "waits"
-		rest, ours := strings.CutPrefix(restore, d.memory(t))
-		if !ours {
-			what, rest = "old", strings.TrimPrefix(restore, oldMemory)
-		}
-		at, count, _ := strings.Cut(rest, ":")
-		words = append(words, fmt.Sprint(what, count, "@", number(t, at)-int(start.UnixMilli())))
-	}
+	add("taken", keyspace.Taken(lock), taken...)
 	if keeper := d.do(t, "GET", reservedKey(lock)); keeper != "(nil)" {
-		words = append(words, "reserved@"+strings.TrimPrefix(keeper, keyspace.Calls(lock)+":"))
-		if d.do(t, "PTTL", reservedKey(lock))[0] == '-' {
-			t.Error("permits are reserved for a client without a TTL")
+		parts = append(parts, "reserved "+strings.TrimPrefix(keeper, keyspace.Calls(lock)+":"))
+	}
+	if restore := d.do(t, "GET", restoreKey(lock)); restore != "(nil)" {
+		at, count, _ := strings.Cut(strings.TrimPrefix(restore, d.memory(t)), ":")
+		if rest, isOld := strings.CutPrefix(restore, oldMemory); isOld {
+			at, count, _ = strings.Cut(rest, ":")
+			count = "old" + count
+		}
+		parts = append(parts, "restore "+count+since(at))
+	}
+	for _, key := range []string{reservedKey(lock), restoreKey(lock)} {
+		if d.do(t, "PTTL", key) == "-1" {
+			t.Errorf("%s has no TTL", key)
 		}
 	}
-	for _, key := range []string{lock, keyspace.Taken(lock)} {
-		if ttl := d.do(t, "PTTL", key); ttl[0] != '-' {
-			words = append(words, "~"+ttl)
-		}
-	}
-	return strings.Join(words, " ")
+	return strings.Join(parts, ", ")
 }
 
 func (r permitsRow) expect(t *testing.T, d *db, what, lock string, start time.Time, reply string) {

@@ -32,7 +32,7 @@ func TestFastPaths_ReadEntriesAsParseEntryDoes(t *testing.T) {
 	// outcome is what a script does to a lock that is held, with one entry in its wait queue. TTLs are rounded up.
 	outcome := func(of, s *scripts.Script, hold, client, stored, added string) string {
 		lock := redistest.Name(t)
-		d.put(t, lock, hold+"=1 30000, >"+client+"=3.1+listens@-5 seen@-5 >15000", d.frozenAt)
+		d.put(t, lock, hold+"=1 30s, waitqueue "+client+"=3.1+listens@-5s seen@-5s 15s", d.frozenAt)
 		d.must(t, "HSET", names(lock).Replace("WAITQUEUE"), client, stored)
 		keys, args := call(of, lock, "lease=30000")
 		if i := len(args) - 2; of == scripts.Acquire {
@@ -97,7 +97,7 @@ func TestFastPaths_ReadTheEntriesOfClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := redistest.Name(t)
-			d.put(t, key, "v:2=1 60000", time.Now())
+			d.put(t, key, "v:2=1 60s", time.Now())
 			run := func(s *scripts.Script, client string, c lock.Command) string {
 				settings := protocol.WaitQueue{OpenTime: time.Second, OneServer: true}
 				of := protocol.New(forms.Plain, key, &protocol.Options{Client: longOf(client), WaitQueue: settings})

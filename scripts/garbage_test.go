@@ -67,7 +67,7 @@ func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 	granted := strings.NewReplacer("[-4 ]", "(nil)", "[-4 ", "[1 ") // garbage may count as a process that waits
 	for _, r := range rows {
 		if !strings.Contains(calls[r.script], "WAITQUEUE") && !several(r.script) || slices.ContainsFunc(r.locks, func(p part) bool {
-			return strings.Contains(p.before, "waitqueue") || strings.Contains(p.before, "waitorder")
+			return strings.Contains(p.before, "waitqueue '") || strings.Contains(p.before, "waitorder '")
 		}) {
 			continue
 		}
@@ -81,8 +81,8 @@ func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 				queue := names(lock).Replace("WAITQUEUE")
 				fields := garbage(strconv.FormatInt(start.UnixMicro(), 10), random)
 				for j := 0; j < len(fields); j += 2 {
-					if fields[j] == "open" && strings.Contains(r.locks[i].before, ">open") ||
-						fields[j] == "turns" && strings.Contains(r.locks[i].before, ">turns") {
+					if fields[j] == "open" && strings.Contains(r.locks[i].before, " open@") ||
+						fields[j] == "turns" && strings.Contains(r.locks[i].before, " turns=") {
 						fields[j] = "stray"
 					}
 					put[queue] = append(put[queue], fields[j])
@@ -101,7 +101,7 @@ func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 			for i, lock := range locks {
 				queue := names(lock).Replace("WAITQUEUE")
 				for _, field := range put[queue] { // ignored fields may stay
-					if word := ">" + field; (field == "open" || field == "turns") && strings.Contains(r.locks[i].after, word) {
+					if word := " " + field; (field == "open" || field == "turns") && strings.Contains(r.locks[i].after, word) {
 						continue
 					}
 					d.must(t, "HDEL", queue, field)
@@ -159,12 +159,12 @@ func TestFairQueue_RefusesGarbage(t *testing.T) {
 func TestWaitQueue_NeedsNoTokenCounter(t *testing.T) {
 	d := onRedis(t)
 	lock := redistest.Name(t)
-	d.put(t, lock, ">v=2.7+reserves@-3 seen@-1 >15000", time.Now())
+	d.put(t, lock, "waitqueue v=2.7+reserves@-3s 15s", time.Now())
 	keys, args := call(scripts.Yield, lock, "")
 	args[slices.Index(args, names(lock).Replace("TOKENS"))] = ""
 	d.run(t, scripts.Yield, keys, args)
-	if got := d.published(t, lock); got != "0" {
-		t.Errorf("published %q, want %q, which goes to the channel of a plain lock", got, "0")
+	if got := d.published(t, lock); got != "channel=0" {
+		t.Errorf("published %q, want %q on the channel of a plain lock", got, "channel=0")
 	}
 }
 
@@ -173,7 +173,7 @@ func TestWaitQueue_MakesALostPlaceAnew(t *testing.T) {
 	d := onRedis(t)
 	lock := redistest.Name(t)
 	order := names(lock).Replace("WAITORDER")
-	d.put(t, lock, "b=1 30000, >u=1.3+listens@-3 seen@-1 >15000", time.Now())
+	d.put(t, lock, "b=1 30s, waitqueue u=1.3+listens@-3s 15s", time.Now())
 	d.must(t, "ZREM", order, longOf("u"))
 	keys, args := call(scripts.Acquire, lock, "entry=1.4+listens")
 	d.run(t, scripts.Acquire, keys, args)
@@ -186,7 +186,7 @@ func TestWaitQueue_MakesALostPlaceAnew(t *testing.T) {
 func TestWaitQueue_MayBeLong(t *testing.T) {
 	d := connect(t, rueidis.ClientOption{InitAddress: []string{redistest.Start(t).Addr()}})
 	lock := redistest.Name(t)
-	d.put(t, lock, "u:1=1 30000", time.Now())
+	d.put(t, lock, "u:1=1 30s", time.Now())
 	queue, order := names(lock).Replace("WAITQUEUE"), names(lock).Replace("WAITORDER")
 	d.do(t, "EVAL", `local t = redis.call('TIME')
 			local now = t[1] * 1000000 + t[2]
@@ -216,7 +216,7 @@ func TestWaitQueue_MayBeLong(t *testing.T) {
 func TestSyncQueue_IsNeverTooLong(t *testing.T) {
 	d := connect(t, rueidis.ClientOption{InitAddress: []string{redistest.Start(t).Addr()}})
 	lock := redistest.Name(t)
-	d.put(t, lock, "v:1=1 30000", time.Now())
+	d.put(t, lock, "v:1=1 30s", time.Now())
 	queue := names(lock).Replace("QUEUE")
 	d.do(t, "EVAL", `local t = redis.call('TIME')
 			for i = 1, 9999 do

@@ -216,7 +216,8 @@ func TestHoldCounts_AreBounded(t *testing.T) {
 	}
 }
 
-// A renewal sets at most as many leases as a process may have, whatever its hold count says, and renews the other locks.
+// A renewal sets at most as many leases as a process may have, whatever its hold count says, and renews the other
+// locks.
 func TestReadWriteRenew_LimitsLeases(t *testing.T) {
 	d := onRedis(t)
 	for _, count := range []string{"3000000", "1000000000", "inf", "nan", "-1", "1.5", "x", ""} {

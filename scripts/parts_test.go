@@ -41,8 +41,8 @@ func TestScripts_DefineEachNameOnce(t *testing.T) {
 	}
 }
 
-// A file includes those that define the names it uses, each once and before it uses them, and no others: a name that is not
-// defined fails a script only when it gets there, and a definition that is not needed costs time.
+// A file includes those that define the names it uses, each once and before it uses them, and no others: a name that is
+// not defined fails a script only when it gets there, and a definition that is not needed costs time.
 func TestScripts_IncludeWhatTheyUse(t *testing.T) {
 	sources, definedIn := map[string]string{}, map[string][]string{}
 	for _, pattern := range []string{"*.lua", "common/*.lua"} {

@@ -1,7 +1,8 @@
 package scripts_test
 
 import (
-	"math"
+	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,17 +10,14 @@ import (
 	"time"
 )
 
-// entryWords returns an entry in the notation of the scripts; reserves is the word for one that reserves the lock.
+// entryWords returns an entry as it is in Redis, without its times; reserves is the word for one that reserves the
+// lock.
 func entryWords(entry, reserves string) string {
-	ttl, rest, timed := strings.Cut(entry, ":")
-	if !timed {
-		ttl, rest = "20000", entry
+	if !strings.Contains(entry, ".") { // no entry
+		return "20000 " + entry
 	}
-	if !strings.Contains(rest, ".") { // no entry
-		return ttl + " " + rest
-	}
-	options := strings.Split(rest, "+")
-	mode, tokens, listens, end := "0", "0", "0", ""
+	options := strings.Split(entry, "+")
+	ttl, mode, tokens, listens, end := "20000", "0", "0", "0", ""
 	for _, option := range options[1:] {
 		switch option {
 		case "reads":
@@ -31,85 +29,84 @@ func entryWords(entry, reserves string) string {
 		case "lapsed":
 			end = " -"
 		default:
-			tokens = strings.TrimPrefix(option, "tokens")
+			if text, isTTL := strings.CutPrefix(option, "ttl"); isTTL {
+				_, ms, _ := cutTime(text)
+				ttl = strconv.Itoa(ms)
+			} else {
+				tokens = strings.TrimPrefix(option, "tokens")
+			}
 		}
 	}
 	return strings.Join([]string{ttl, strings.ReplaceAll(options[0], ".", " "), mode, tokens, listens}, " ") + end
 }
 
-// entryText returns an entry as in states; since reads a time of it.
-func entryText(words []string, since func(micros string) int) string {
-	text := strings.TrimPrefix(words[0]+":", "20000:") + words[1] + "." + words[2]
-	for i, option := range []string{"+reads", "+tokens" + words[4], "+listens"} {
-		if words[3+i] != "0" {
+// entryText returns an entry as in states, from the words of its value.
+func entryText(t *testing.T, words []string, since func(micros string) string) string {
+	text := words[3] + "." + words[4]
+	for i, option := range []string{"+reads", "+tokens" + words[6], "+listens"} {
+		if words[5+i] != "0" {
 			text += option
 		}
 	}
-	switch {
-	case len(words) == 6:
-		return text
-	case words[6] == "0":
-		return text + "+reserves"
-	case words[6] == "-":
-		return text + "+lapsed"
+	if words[2] != "20000" {
+		text += "+ttl" + inUnits(number(t, words[2]))
 	}
-	return text + "+reserved" + strconv.Itoa(since(words[6]))
+	times := since(words[0]) + strings.Replace(" seen"+since(words[1]), " seen@-1s", "", 1)
+	switch {
+	case len(words) == 8:
+		return text + times
+	case words[8] == "0":
+		return text + "+reserves" + times
+	case words[8] == "-":
+		return text + "+lapsed" + times
+	}
+	return text + times + " reserved" + since(words[8])
 }
 
-// putQueueWord writes a word of the wait queue; entry is the last entry before it.
-func (d *db) putQueueWord(t *testing.T, queue, word, entry string, start time.Time) {
+var queueEntry = regexp.MustCompile(`(\S+)=(\S+)@(\S+)(?: seen@(\S+))?(?: reserved@(\S+))?`)
+
+// putEntries writes the entries of a wait queue, and returns its other words.
+func (d *db) putEntries(t *testing.T, queue, words string, start time.Time) (others string) {
 	t.Helper()
-	at := func(seconds string) string { return strconv.Itoa(int(start.UnixMicro()) + 1e6*number(t, seconds)) }
-	if seen, isSeen := strings.CutPrefix(word, "seen@"); isSeen {
-		entry, arrived, _ := strings.Cut(entry, "@")
-		client, rest, _ := strings.Cut(entry, "=")
-		rest, since, isReserved := strings.Cut(rest, "+reserved")
-		words := at(arrived) + " " + at(seen) + " " + entryWords(rest, "0")
-		if isReserved {
-			words += " " + at(since)
+	at := func(after string) string {
+		_, ms, _ := cutTime(after)
+		return strconv.Itoa(int(start.UnixMicro()) + 1000*ms)
+	}
+	for _, m := range queueEntry.FindAllStringSubmatch(words, -1) {
+		value := at(m[3]) + " " + at(cmp.Or(m[4], "-1s")) + " " + entryWords(m[2], "0")
+		if m[5] != "" {
+			value += " " + at(m[5])
 		}
-		d.must(t, "HSET", queue, client[1:], words)
-		return
+		d.must(t, "HSET", queue, m[1], value)
 	}
-	field, value, isEntry := strings.Cut(word[1:], "=")
-	until, isOpen := strings.CutPrefix(word, ">open@")
-	switch {
-	case isOpen:
-		d.must(t, "HSET", queue, "open", at(until))
-	case field == "turns":
-		d.must(t, "HSET", queue, field, value)
-	case !isEntry:
-		d.must(t, "PEXPIRE", queue, field)
-	}
+	return queueEntry.ReplaceAllString(words, "")
 }
 
-// queueWords returns the words of a wait queue.
-func queueWords(t *testing.T, fields []string, ttl string, start time.Time) string {
+// entriesOf returns the words of a wait queue, with the entries in the order of their arrival.
+func entriesOf(t *testing.T, fields []string, start time.Time) string {
 	t.Helper()
-	since := func(micros string) string { return strconv.Itoa(number(t, micros)/1000 - int(start.UnixMilli())) }
+	since := func(micros string) string {
+		return "@" + inUnits(number(t, micros)/1000-int(start.UnixMilli()))
+	}
 	var entries []string // each after its time of arrival
 	var open, turns string
 	for i := 0; i < len(fields); i += 2 {
 		field, value := fields[i], strings.Fields(fields[i+1])
 		switch field {
 		case "open":
-			open = " >open@" + since(value[0])
+			open = " open" + since(value[0])
 		case "turns":
-			turns = " >turns=" + value[0]
+			turns = " turns=" + value[0]
 		default:
-			entry := entryText(value[2:], func(micros string) int {
-				return int(math.Floor(float64(number(t, micros)-int(start.UnixMicro())) / 1e6))
-			})
-			entries = append(entries, value[0]+" >"+field+"="+entry+"@"+since(value[0])+" seen@"+since(value[1]))
+			entries = append(entries, value[0]+" "+field+"="+entryText(t, value, since))
 		}
 	}
 	slices.Sort(entries)
-	words := ","
+	words := ""
 	for _, entry := range entries {
-		_, entry, _ = strings.Cut(entry, " ")
-		words += " " + entry
+		words += entry[strings.Index(entry, " "):]
 	}
-	return words + open + turns + " >" + ttl
+	return words + open + turns
 }
 
 // orderWords returns the scores and members that belong to the entries of a wait queue, sorted by members.

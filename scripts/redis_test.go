@@ -104,56 +104,42 @@ func (d *db) run(t *testing.T, s *scripts.Script, keys, args []string) string {
 	return d.do(t, slices.Concat([]string{"EVALSHA", s.SHA, strconv.Itoa(len(keys))}, keys, args)...)
 }
 
-// listen subscribes clients to a lock's channel: the number of them, or the owners in a fair lock's queue.
-// Of "3-2", two of the three use the wait queue.
-func (d *db) listen(t *testing.T, lock, waiters string) {
+// listen subscribes clients to a lock's channels: "foreign", "ours", which use the wait queue, or an owner in a fair
+// lock's queue.
+func (d *db) listen(t *testing.T, lock, listeners string) {
 	t.Helper()
-	channels := strings.Fields(names(lock).Replace("CHANNEL RWCHANNEL PERMITS"))
-	all, queued, _ := strings.Cut(waiters, "-")
-	n, err := strconv.Atoi(all)
-	using, _ := strconv.Atoi(queued)
-	if err != nil {
-		n, channels = min(len(waiters), 1), nil
-		for owner := range strings.FieldsSeq(waiters) {
-			channels = append(channels, long(names(lock).Replace("CHANNEL:")+owner))
+	for i, listener := range strings.Fields(listeners) {
+		channels := "CHANNEL:" + listener
+		switch listener {
+		case "foreign":
+			channels = "CHANNEL RWCHANNEL PERMITS"
+		case "ours":
+			channels = "CHANNEL RWCHANNEL PERMITS WAITERS"
 		}
-	}
-	for i, client := range d.waiting[:n] {
-		channels := channels
-		if i < using {
-			channels = append(slices.Clone(channels), names(lock).Replace("WAITERS"))
-		}
-		if err := client.Do(t.Context(), client.B().Subscribe().Channel(channels...).Build()).Error(); err != nil {
+		client, words := d.waiting[i], longWords(strings.Fields("SUBSCRIBE "+names(lock).Replace(channels)))
+		if err := client.Do(t.Context(), client.B().Subscribe().Channel(words[1:]...).Build()).Error(); err != nil {
 			t.Fatalf("SUBSCRIBE: %v", err)
 		}
 	}
 }
 
-// published returns the messages on the channels of a lock since the last call, sorted. A message on the
-// lock's own channel is its payload, after "rw" for a read/write lock; on the channel of a waiter, the
-// owner, and the payload unless it is "0"; of a transfer, the client, and the payload after ">", with dots.
+// published returns the messages on the channels of a lock since the last call, sorted: each as "<channel>=<payload>".
 func (d *db) published(t *testing.T, lock string) string {
 	t.Helper()
 	const end = "redisson_end" // messages come in order: with the mark, all those before it are here
 	d.do(t, "PUBLISH", end, lock)
+	what := names(lock).Replace
+	channelNames := strings.NewReplacer(what("RWCHANNEL"), "rwchannel", what("CHANNEL"), "channel", what("PERMITS"), "permits", what("LATCH"), "latch",
+		"lockkeeper_turn", "turn")
 	var published []string
 	for m := range d.messages {
-		channel, p := short(m.Channel), short(m.Message)
-		kind, owner, ours := strings.Cut(channel, "{"+lock+"}")
-		if channel == end && p == lock {
+		channel, payload := short(m.Channel), short(m.Message)
+		if channel == end && payload == lock {
 			break
 		}
-		turn, isTurn := strings.CutSuffix(p, " "+lock)
-		switch {
-		case isTurn:
-			p, ours = strings.TrimPrefix(channel, "lockkeeper_turn:")+">"+strings.ReplaceAll(turn, " ", "."), true
-		case owner != "":
-			p = strings.TrimSuffix(owner[1:]+" "+p, " 0")
-		case strings.HasPrefix(kind, "redisson_rwlock"):
-			p = "rw" + p
-		}
-		if ours {
-			published = append(published, p)
+		transfer, isTransfer := strings.CutSuffix(payload, " "+lock)
+		if isTransfer || strings.Contains(channel, "{"+lock+"}") {
+			published = append(published, channelNames.Replace(channel)+"="+strings.ReplaceAll(transfer, " ", "."))
 		}
 	}
 	slices.Sort(published)

@@ -22,9 +22,12 @@ func (r row) writes() bool {
 // releasesPastQueue reports whether the script ends a hold even if the wait queue is malformed: then it
 // need not do the rest.
 func (r row) releasesPastQueue() bool {
-	ends := r.script == scripts.Release && r.reply != "1" || r.script == scripts.ReadWriteRelease || strings.Contains(r.published, "rw1")
-	return ends && strings.Contains(r.locks[0].before+r.locks[0].after, ">")
+	ends := r.script == scripts.Release && r.reply != "1" || r.script == scripts.ReadWriteRelease || strings.Contains(r.published, "rwchannel=1")
+	return ends && hasQueue.MatchString(r.locks[0].before+r.locks[0].after)
 }
+
+// hasQueue matches a state with a wait queue that is a hash.
+var hasQueue = regexp.MustCompile(`waitqueue [^']`)
 
 // once reports whether the script is about a synchronizer, whose key has no TTL.
 func (r row) once() bool { return strings.Contains(r.script.Source, "function once") }
@@ -84,7 +87,7 @@ func (r row) rules(locks, keysAndArgs []string, calls map[string]int64) (all []s
 	}
 	var keys []string
 	for _, lock := range locks {
-		keys = append(keys, strings.Fields(names(lock).Replace("NAME TOKENS QUEUE TIMEOUTS WAITQUEUE WAITORDER HOLDS:* CALLS:* COUNTED"))...)
+		keys = append(keys, strings.Fields(names(lock).Replace("NAME TOKENS QUEUE TIMEOUTS WAITQUEUE WAITORDER LEASES:* CALLS:* COUNTED"))...)
 	}
 	for i := range keys {
 		names := func(arg string) bool { return strings.Contains(arg, strings.TrimSuffix(keys[i], ":*")) }
@@ -97,10 +100,10 @@ func (r row) rules(locks, keysAndArgs []string, calls map[string]int64) (all []s
 	return append(all, "~* resetchannels +@all")
 }
 
-// withoutQueue is the state without the wait queue: an entry that was added or removed by a command that is refused then
-// costs a poll at most.
+// withoutQueue is the state without the wait queue: an entry that was added or removed by a command that is refused
+// then costs a poll at most.
 func withoutQueue(state string) string {
-	return strings.Trim(regexp.MustCompile("(>|in the order).*").ReplaceAllString(state, ""), ", ")
+	return strings.Trim(regexp.MustCompile("waitqueue.*").ReplaceAllString(state, ""), ", ")
 }
 
 // A script that is refused in the middle, for any missing right, leaves no key without a TTL; and a script

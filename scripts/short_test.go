@@ -21,34 +21,34 @@ var shortCalls = []struct {
 	commands                string
 }{
 	{script: scripts.Acquire, args: "owner=a", commands: "exists hset pexpire"},
-	{script: scripts.Acquire, before: "a=1 30000", args: "owner=a count=2 lease=60000", commands: "hlen hrandfield hset pexpire"},
-	{script: scripts.Acquire, before: "a=1 30000", args: "owner=a count=2 lease=60000 entry=1.4+listens", commands: "hlen hrandfield hset pexpire"},
-	{script: scripts.Acquire, before: "b=1 30000", args: "owner=a", commands: "exists hlen hmget hrandfield hstrlen pttl publish"},
-	{script: scripts.Acquire, before: "b=1 30000, >v=2.7+listens@-3 seen@-1 >15000", args: "owner=a", commands: "exists hlen hmget*2 hrandfield hstrlen pttl publish"},
+	{script: scripts.Acquire, before: "a=1 30s", args: "owner=a count=2 lease=60000", commands: "hlen hrandfield hset pexpire"},
+	{script: scripts.Acquire, before: "a=1 30s", args: "owner=a count=2 lease=60000 entry=1.4+listens", commands: "hlen hrandfield hset pexpire"},
+	{script: scripts.Acquire, before: "b=1 30s", args: "owner=a", commands: "exists hlen hmget hrandfield hstrlen pttl publish"},
+	{script: scripts.Acquire, before: "b=1 30s, waitqueue v=2.7+listens@-3s 15s", args: "owner=a", commands: "exists hlen hmget*2 hrandfield hstrlen pttl publish"},
 	{
-		script: scripts.Acquire, before: ">u=1.3+listens@-3 seen@-1 >15000", args: "entry=1.4+listens",
+		script: scripts.Acquire, before: "waitqueue u=1.3+listens@-3s 15s", args: "entry=1.4+listens",
 		commands: "exists hdel hlen hmget hrandfield*2 hset pexpire time zcount zrange*2 zrem",
 	},
 	{
-		script: scripts.Acquire, before: "b=1 30000, >u=1.3+listens@-3 seen@-1 >15000", args: "entry=1.4+listens",
+		script: scripts.Acquire, before: "b=1 30s, waitqueue u=1.3+listens@-3s 15s", args: "entry=1.4+listens",
 		commands: "exists hmget*2 hrandfield hset hstrlen pexpire*2 pttl*2 time zadd*2",
 	},
 	{script: scripts.FencedAcquire, commands: "exists hlen hrandfield hset incrby pexpire pttl"},
-	{script: scripts.Release, before: "a=1 30000", args: "owner=a lease=30000", commands: "exists hdel publish pubsub"},
-	{script: scripts.Release, before: "a=2 30000", args: "owner=a count=1 lease=30000", commands: "hexists hset pexpire"},
+	{script: scripts.Release, before: "a=1 30s", args: "owner=a lease=30000", commands: "exists hdel publish pubsub"},
+	{script: scripts.Release, before: "a=2 30s", args: "owner=a count=1 lease=30000", commands: "hexists hset pexpire"},
 	{
-		script: scripts.Release, before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000", listeners: "1-1",
+		script: scripts.Release, before: "u:1=1 30s, waitqueue v=2.7+listens@-3s 15s", listeners: "ours",
 		args: "lease=30000", commands: "exists hdel*2 hlen hmget hset pexpire publish pubsub time zcard zrange zrem",
 	},
 	{script: scripts.ReadWriteSet, args: "owner=a writes=1 reads=0", commands: "exists hlen hmget hset pexpire"},
-	{script: scripts.ReadWriteSet, before: "mode=write a:write=1 30000", args: "owner=a writes=2 reads=0", commands: "exists hdel hget hlen hmget hset hstrlen pexpire pttl"},
-	{script: scripts.ReadWriteSet, before: "mode=write a:write=2 30000", args: "owner=a writes=1 reads=0 releases=1", commands: "exists hdel hget hmget hset hstrlen pexpire pttl"},
+	{script: scripts.ReadWriteSet, before: "mode=write a:write=1 30s", args: "owner=a writes=2 reads=0", commands: "exists hdel hget hlen hmget hset hstrlen pexpire pttl"},
+	{script: scripts.ReadWriteSet, before: "mode=write a:write=2 30s", args: "owner=a writes=1 reads=0 releases=1", commands: "exists hdel hget hmget hset hstrlen pexpire pttl"},
 	{script: scripts.ReadWriteSet, args: "owner=a writes=1 reads=0 entry=1.4+listens", commands: "exists hlen hmget hset pexpire"},
 	{script: scripts.SyncQueue, args: "listed=u:1", commands: "exists hrandfield hset pexpire time"},
-	{script: scripts.SemaphoreAdd, before: "'7', %u.3.1.7", commands: "getrange pexpire"},
-	{script: scripts.ReadWriteRelease, before: "mode=write a:write=1 30000", args: "owner=a", commands: "hdel hget hlen hmget hrandfield hstrlen publish pubsub"},
-	{script: scripts.ReadWriteRenew, before: "mode=read a=1 30000, a#1 30000", args: "owner=a", commands: "hmget pexpire*2 pttl"},
-	{script: scripts.ReadWriteForceRelease, before: "mode=write a:write=1 30000", args: "mode=write owners=a", commands: "hdel hget*3 hmget hrandfield*2 hstrlen*6 publish"},
+	{script: scripts.SemaphoreAdd, before: "'7', calls u=3.1.7", commands: "getrange pexpire"},
+	{script: scripts.ReadWriteRelease, before: "mode=write a:write=1 30s", args: "owner=a", commands: "hdel hget hlen hmget hrandfield hstrlen publish pubsub"},
+	{script: scripts.ReadWriteRenew, before: "mode=read a=1 30s, leases a#1=30s", args: "owner=a", commands: "hmget pexpire*2 pttl"},
+	{script: scripts.ReadWriteForceRelease, before: "mode=write a:write=1 30s", args: "mode=write owners=a", commands: "hdel hget*3 hmget hrandfield*2 hstrlen*6 publish"},
 }
 
 // Most acquires and releases run few commands: only contended ones pay for the wait queue.
@@ -89,14 +89,14 @@ func TestRelease_ServesForeignClientsOncePerPeriod(t *testing.T) {
 		ms        int64 // since the period began
 		published string
 	}{
-		{"5000 1 100000", 0, "0"}, {"5000 1 100000", 999, "0"}, {"5000 1 100000", 1000, "v>2.7.0"},
-		{"5000 1 10000000", 4999, "0"}, {"5000 1 10000000", 5000, "v>2.7.0"},
-		{"5000 1 0", 0, "v>2.7.0"}, {"5000 0 0", 0, "v>2.7.0"},
+		{"5000 1 100000", 0, "channel=0"}, {"5000 1 100000", 999, "channel=0"}, {"5000 1 100000", 1000, "turn:v=2.7.0"},
+		{"5000 1 10000000", 4999, "channel=0"}, {"5000 1 10000000", 5000, "turn:v=2.7.0"},
+		{"5000 1 0", 0, "turn:v=2.7.0"}, {"5000 0 0", 0, "turn:v=2.7.0"},
 	} {
-		for _, others := range []string{"", ">w=8.8+listens@-1 seen@-1 "} {
+		for _, others := range []string{"", "w=8.8+listens@-1s "} {
 			lock := redistest.Name(t)
 			d.frozenAt = time.UnixMilli(start + test.ms)
-			d.put(t, lock, "u:1=1 30000, >v=2.7+listens@-2 seen@-1 "+others+">15000", d.frozenAt)
+			d.put(t, lock, "u:1=1 30s, waitqueue v=2.7+listens@-2s "+others+"15s", d.frozenAt)
 			keys, args := call(scripts.Release, lock, "lease=30000")
 			args[slices.Index(args, names("").Replace("SETTINGS"))] = test.settings
 			if reply, published := d.run(t, scripts.Release, keys, args), d.published(t, lock); reply != "0" || published != test.published {
@@ -107,7 +107,7 @@ func TestRelease_ServesForeignClientsOncePerPeriod(t *testing.T) {
 	// If no entry listens, all waiters are notified of every release, so the lock is not left to foreign clients.
 	lock := redistest.Name(t)
 	d.frozenAt = time.UnixMilli(start)
-	d.put(t, lock, "u:1=1 30000, >v=2.7@-2 seen@-1 >15000", d.frozenAt)
+	d.put(t, lock, "u:1=1 30s, waitqueue v=2.7@-2s 15s", d.frozenAt)
 	keys, args := call(scripts.Release, lock, "lease=30000")
 	args[slices.Index(args, names("").Replace("SETTINGS"))] = "5000 1 100000"
 	d.run(t, scripts.Release, keys, args)

@@ -89,8 +89,8 @@ func TestSingleton_TheHighestTokenWins(t *testing.T) {
 	d.must(t, "DEL", key)
 }
 
-// However much the last instances had begun, of very many proxies, the whereabouts can be read and written: older lines make
-// room, and a line that is too long is not written.
+// However much the last instances had begun, of very many proxies, the whereabouts can be read and written: older lines
+// make room, and a line that is too long is not written.
 func TestSingleton_LongLinesMakeRoom(t *testing.T) {
 	d := onRedis(t)
 	name := redistest.Name(t)

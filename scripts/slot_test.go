@@ -22,102 +22,102 @@ type slotCall struct {
 }
 
 var slotCalls = []slotCall{
-	{script: scripts.ForceRelease, before: "v:1=1 30000", moved: "QUEUE", args: "owners=v:1,v:2", reply: "1", published: "0 v:asked>1.0.0"},
+	{script: scripts.ForceRelease, before: "v:1=1 30s", moved: "QUEUE", args: "owners=v:1,v:2", reply: "1", published: "channel=0 turn:v:asked=1.0.0"},
 	{
-		script: scripts.FairForceRelease, moved: "TIMEOUTS", args: "owners=v:1", reply: "1", published: "v:asked>1.0.0 w:1",
-		before: "v:1=1 30000 /w:1@300 w:2@600", after: "/w:1@300 w:2@600",
+		script: scripts.FairForceRelease, moved: "TIMEOUTS", args: "owners=v:1", reply: "1", published: "channel:w:1=0 turn:v:asked=1.0.0",
+		before: "v:1=1 30s, queue w:1@300s w:2@600s", after: "queue w:1@300s w:2@600s",
 	},
 	{
-		script: scripts.FairForceRelease, moved: "QUEUE", args: "owners=v:1", reply: "1", published: "0 v:asked>1.0.0",
-		before: "v:1=1 30000 /w:1@300 w:2@600", after: "/w:1@300 w:2@600",
+		script: scripts.FairForceRelease, moved: "QUEUE", args: "owners=v:1", reply: "1", published: "channel=0 turn:v:asked=1.0.0",
+		before: "v:1=1 30s, queue w:1@300s w:2@600s", after: "queue w:1@300s w:2@600s",
 	},
 	{
-		script: scripts.FairForceRelease, moved: "QUEUE TIMEOUTS", args: "owners=v:1", reply: "1", published: "0 v:asked>1.0.0",
-		before: "v:1=1 30000 /w:1@-5 w:2@600", after: "/w:1@-5 w:2@600",
+		script: scripts.FairForceRelease, moved: "QUEUE TIMEOUTS", args: "owners=v:1", reply: "1", published: "channel=0 turn:v:asked=1.0.0",
+		before: "v:1=1 30s, queue w:1@-5s w:2@600s", after: "queue w:1@-5s w:2@600s",
 	},
-	{script: scripts.ReadWriteForceRelease, before: "v:1=1 30000", moved: "QUEUE", args: "owners=v:1,v:2", reply: "1", published: "rw0 v:asked>1.0.0"},
-	{script: scripts.SyncQueue, before: "v:1=1 30000 /w:1@300 w:2@-5", moved: "TIMEOUTS", args: "listed=u:1", reply: "[0 30000 v:1 ]", after: same},
-	{script: scripts.SyncQueue, before: "v:1=1 30000 /w:1@300", moved: "QUEUE TIMEOUTS", args: "listed=u:1", reply: "[0 30000 v:1 ]", after: same},
-	{script: scripts.SyncQueue, before: "u:1=1 30000", args: "releases=u:1 listed=u:2", reply: "[0 0  1]"},
-	{script: scripts.SyncQueue, before: "u:1=1 30000", args: "releases=u:1 listed=u:2+once", reply: "[0 0  1]", published: "0"},
-	{script: scripts.SyncQueue, before: "u:1=1 30000 /u:2@300 v:1@600", args: "releases=u:1 listed=u:2", reply: "[0 0  1]", after: "/u:2@300 v:1@600"},
+	{script: scripts.ReadWriteForceRelease, before: "v:1=1 30s", moved: "QUEUE", args: "owners=v:1,v:2", reply: "1", published: "rwchannel=0 turn:v:asked=1.0.0"},
+	{script: scripts.SyncQueue, before: "v:1=1 30s, queue w:1@300s w:2@-5s", moved: "TIMEOUTS", args: "listed=u:1", reply: "[0 30000 v:1 ]", after: same},
+	{script: scripts.SyncQueue, before: "v:1=1 30s, queue w:1@300s", moved: "QUEUE TIMEOUTS", args: "listed=u:1", reply: "[0 30000 v:1 ]", after: same},
+	{script: scripts.SyncQueue, before: "u:1=1 30s", args: "releases=u:1 listed=u:2", reply: "[0 0  1]"},
+	{script: scripts.SyncQueue, before: "u:1=1 30s", args: "releases=u:1 listed=u:2+once", reply: "[0 0  1]", published: "channel=0"},
+	{script: scripts.SyncQueue, before: "u:1=1 30s, queue u:2@300s v:1@600s", args: "releases=u:1 listed=u:2", reply: "[0 0  1]", after: "queue u:2@300s v:1@600s"},
 	{
 		script: scripts.ReadWriteSet, args: "writes=2", reply: "[1 0 ]",
-		before: "mode=write u:1:write=1 u:1=1 30000, u:1#1 30000", after: "mode=write u:1:write=2 u:1=1 30000, u:1#1 30000",
+		before: "mode=write u:1:write=1 u:1=1 30s, leases u:1#1=30s", after: "mode=write u:1:write=2 u:1=1 30s, leases u:1#1=30s",
 	},
-	{script: scripts.FencedAcquire, before: "u:1=1 30000 /'7'", moved: "TOKENS", args: "owner=u:1 count=2", reply: "[2 0 ]", after: "u:1=2 30000 /'7'"},
+	{script: scripts.FencedAcquire, before: "u:1=1 30s, tokens '7'", moved: "TOKENS", args: "owner=u:1 count=2", reply: "[2 0 ]", after: "u:1=2 30s, tokens '7'"},
 	{
-		script: scripts.Release, moved: "WAITQUEUE", args: "lease=30000", reply: "0", published: "0",
-		before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000", after: ">v=2.7+listens@-3 seen@-1 >15000",
-	},
-	{
-		script: scripts.Release, args: "lease=30000", reply: "0", published: "0",
-		before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000", after: ">v=2.7+listens@-3 seen@-1 >15000",
+		script: scripts.Release, moved: "WAITQUEUE", args: "lease=30000", reply: "0", published: "channel=0",
+		before: "u:1=1 30s, waitqueue v=2.7+listens@-3s 15s", after: "waitqueue v=2.7+listens@-3s 15s",
 	},
 	{
-		script: scripts.Release, moved: "TOKENS", args: "lease=30000", reply: "0", published: "0",
-		before: "u:1=1 30000, >v=2.7+tokens1+listens@-3 seen@-1 >15000 /'7'",
-		after:  ">v=2.7+tokens1+listens@-3 seen@-1 >15000 /'7'",
+		script: scripts.Release, args: "lease=30000", reply: "0", published: "channel=0",
+		before: "u:1=1 30s, waitqueue v=2.7+listens@-3s 15s", after: "waitqueue v=2.7+listens@-3s 15s",
 	},
 	{
-		script: scripts.ReadWriteRelease, reply: "0", published: "rw1",
-		before: "mode=write u:1:write=1 30000, >v=2.7+reads+listens@-3 seen@-1 >15000",
-		after:  ">v=2.7+reads+listens@-3 seen@-1 >15000",
+		script: scripts.Release, moved: "TOKENS", args: "lease=30000", reply: "0", published: "channel=0",
+		before: "u:1=1 30s, waitqueue v=2.7+tokens1+listens@-3s 15s, tokens '7'",
+		after:  "waitqueue v=2.7+tokens1+listens@-3s 15s, tokens '7'",
 	},
 	{
-		script: scripts.ReadWriteRelease, moved: "HOLDS:v:1:rwlock_timeout:1", reply: "0",
-		before: "mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000", after: "mode=read v:1=1 30000, v:1#1 20000",
+		script: scripts.ReadWriteRelease, reply: "0", published: "rwchannel=1",
+		before: "mode=write u:1:write=1 30s, waitqueue v=2.7+reads+listens@-3s 15s",
+		after:  "waitqueue v=2.7+reads+listens@-3s 15s",
+	},
+	{
+		script: scripts.ReadWriteRelease, moved: "LEASES:v:1:rwlock_timeout:1", reply: "0",
+		before: "mode=read u:1=1 v:1=1 30s, leases u:1#1=30s v:1#1=20s", after: "mode=read v:1=1 30s, leases v:1#1=20s",
 	},
 	{
 		script: scripts.ReadWriteRelease, moved: "NAME", reply: "0",
-		before: "mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000", after: "mode=read v:1=1 30000, u:1#1 30000, v:1#1 20000",
+		before: "mode=read u:1=1 v:1=1 30s, leases u:1#1=30s v:1#1=20s", after: "mode=read v:1=1 30s, leases u:1#1=30s v:1#1=20s",
 	},
-	{script: scripts.FairInspect, before: "v:1=1 30000 /w:1@300", moved: "QUEUE", reply: "[30000 0 v:1 1]", after: same},
+	{script: scripts.FairInspect, before: "v:1=1 30s, queue w:1@300s", moved: "QUEUE", reply: "[30000 0 v:1 1]", after: same},
 	{
-		script: scripts.ReadWriteSet, moved: "HOLDS:u:1:rwlock_timeout:1", args: "lease=40000", reply: "-",
-		before: "mode=read u:1=1 30000, u:1#1 30000", after: same,
+		script: scripts.ReadWriteSet, moved: "LEASES:u:1:rwlock_timeout:1", args: "lease=40000", reply: "-",
+		before: "mode=read u:1=1 30s, leases u:1#1=30s", after: same,
 	},
-	{script: scripts.Yield, before: "u:1=1 30000", args: "lease=30000 forced=1 entry=2.7+listens", reply: "[1 1]", published: "0"},
-	{script: scripts.Acquire, before: "v:1=1 30000", args: "entry=1.4+listens", reply: "[30000 v:1]", after: same},
+	{script: scripts.Yield, before: "u:1=1 30s", args: "lease=30000 forced=1 entry=2.7+listens", reply: "[1 1]", published: "channel=0"},
+	{script: scripts.Acquire, before: "v:1=1 30s", args: "entry=1.4+listens", reply: "[30000 v:1]", after: same},
 	{
 		script: scripts.Acquire, moved: "WAITQUEUE", args: "entry=1.4+listens", reply: "[30000 v:1]",
-		before: "v:1=1 30000, >w=2.7+listens@-3 seen@-1 >15000", after: same,
+		before: "v:1=1 30s, waitqueue w=2.7+listens@-3s 15s", after: same,
 	},
 	{
 		script: scripts.Acquire, args: "entry=1.4+listens", reply: "[30000 v:1]",
-		before: "v:1=1 30000, >u=1.3+listens@-3 seen@-1 >15000", after: "v:1=1 30000, >u=1.4+listens@-3 seen@0 >20000",
+		before: "v:1=1 30s, waitqueue u=1.3+listens@-3s 15s", after: "v:1=1 30s, waitqueue u=1.4+listens@-3s seen@0s 20s",
 	},
 	{
-		script: scripts.Release, moved: "WAITORDER", args: "lease=30000", reply: "0", published: "0",
-		before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000", after: ">v=2.7+listens@-3 seen@-1 >15000",
-	},
-	{
-		script: scripts.Acquire, moved: "WAITORDER", args: "entry=1.4+listens", reply: "[30000 v:1]",
-		before: "v:1=1 30000, >u=1.3+listens@-3 seen@-1 >15000", after: same,
+		script: scripts.Release, moved: "WAITORDER", args: "lease=30000", reply: "0", published: "channel=0",
+		before: "u:1=1 30s, waitqueue v=2.7+listens@-3s 15s", after: "waitqueue v=2.7+listens@-3s 15s",
 	},
 	{
 		script: scripts.Acquire, moved: "WAITORDER", args: "entry=1.4+listens", reply: "[30000 v:1]",
-		before: "v:1=1 30000, >w=2.7+listens@-3 seen@-1 >15000", after: same,
+		before: "v:1=1 30s, waitqueue u=1.3+listens@-3s 15s", after: same,
+	},
+	{
+		script: scripts.Acquire, moved: "WAITORDER", args: "entry=1.4+listens", reply: "[30000 v:1]",
+		before: "v:1=1 30s, waitqueue w=2.7+listens@-3s 15s", after: same,
 	},
 	{
 		script: scripts.Acquire, moved: "NAME WAITORDER", args: "entry=1.4+listens", reply: "[30000 v:1]",
-		before: "v:1=1 30000, >u=1.3+listens@-3 seen@-1 >15000", after: same,
+		before: "v:1=1 30s, waitqueue u=1.3+listens@-3s 15s", after: same,
 	},
 	{
 		script: scripts.Acquire, moved: "NAME WAITORDER", args: "entry=1.4+listens", reply: "[30000 v:1]",
-		before: "v:1=1 30000, >w=2.7+listens@-3 seen@-1 >15000", after: same,
+		before: "v:1=1 30s, waitqueue w=2.7+listens@-3s 15s", after: same,
 	},
 	{
 		script: scripts.Acquire, moved: "NAME WAITQUEUE", args: "entry=1.4+listens", reply: "[30000 v:1]",
-		before: "v:1=1 30000, >u=1.3+listens@-3 seen@-1 >15000", after: same,
+		before: "v:1=1 30s, waitqueue u=1.3+listens@-3s 15s", after: same,
 	},
 	{
 		script: scripts.Acquire, moved: "NAME WAITQUEUE", args: "entry=1.4+listens", reply: "[30000 v:1]",
-		before: "v:1=1 30000, >w=2.7+listens@-3 seen@-1 >15000", after: same,
+		before: "v:1=1 30s, waitqueue w=2.7+listens@-3s 15s", after: same,
 	},
 	{
 		script: scripts.ReadWriteSet, moved: "WAITQUEUE", args: "owner=v:1 releases=1", reply: "[1 0 ]",
-		before: "mode=read v:1=1 30000, v:1#1 30000, >w=2.7+listens@-3 seen@-1 >15000", after: same,
+		before: "mode=read v:1=1 30s, leases v:1#1=30s, waitqueue w=2.7+listens@-3s 15s", after: same,
 	},
 }
 
@@ -135,7 +135,7 @@ func TestScripts_WhileASlotMoves(t *testing.T) {
 	gone := map[int]bool{} // the slots that have moved
 	for _, r := range slotCalls {
 		forms := map[string]*scripts.Script{"": r.script}
-		if !strings.Contains(r.before, ">") { // the clients with entries there do not listen to shard channels
+		if !strings.Contains(r.before, "waitqueue") { // the clients with entries there do not listen to shard channels
 			forms["sharded"] = r.script.Sharded
 		}
 		for form, run := range forms {

@@ -2,6 +2,8 @@ package scripts_test
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,24 +11,57 @@ import (
 	"time"
 )
 
-// A lock is written as its hash, the fields sorted, and its TTL in ms, if it has one:
-// "a=1 b=2 30000". A string instead of a hash is "'text'". Then come, each after a comma, the read leases of
-// a read/write lock, "u:1#1 60000", and the wait queue, ">v=2.7+listens@-3 seen@-1 >open@5 >turns=2 >20000": each
-// entry as "<client>=<term>.<seq>", preceded by its TTL and a colon unless that is 20000; with "+reads",
-// "+tokens3", "+listens", and of a MultiLock "+reserves", "+reserved-4" while the lock is reserved for it since then, or
-// "+lapsed"; and with the times when it was added and last seen, in seconds from the start of the test. The two special
-// fields follow, and the TTL. After a slash come the other keys of a lock: the counter of a fenced one, "'7'"; or the
-// queue of a fair one, each owner with the seconds from the start of the test to its timeout, "v:1@300 v:2" (the second
-// has none), a timeout of an owner that is not in the queue, "+v:3@50", and the TTL of the queue, "~60000".
+// The signs in the rows of *_rows_test.go are explained here; table_test.go has an example.
 //
-// A synchronizer is a string. After a comma come the records of the clients' last commands, with the TTL
-// callTTL: each as "%<client>.<number of the command>.<reply, with dots>", unless it was none; and the ids
-// by which a latch was counted down, "&a &b", with the TTL idTTL.
+// A state (before, after) is what Redis has of a lock: the value of its key, and after each comma other keys with a
+// label. "30s" alone is the TTL of the key; a time after "@" counts from the start of the test.
+//
+//	a=1 u:2=1 30s            a hash with these fields and a TTL; u:2 is the owner of the client u with its term 2
+//	'7'                      a string, without a TTL; any key can be a string or a hash, too: "tokens 'x' 60s"
+//	leases u:1#1=30s v:1#2   read leases: the first of u:1, with its TTL, and the second of v:1, without one
+//	calls u=3.1.9            the record of u's last command: its number 3 and its reply [1 9]
+//	counted a b              the ids by which a latch was counted down
+//	waitqueue v=2.7@-3s open@5s turns=1 15s
+//	                         the wait queue: an entry of v, until when the lock is left to foreign clients, how many
+//	                         transfers there were since, and the TTL
+//	waitorder 'x' 30s        the order of the wait queue, if that is not a sorted set
+//	tokens '7'               the counter of fencing tokens
+//	queue v:1@300s v:2 60s   the queue of a fair lock, in order: v:1 times out at 300 s, and v:2 has no timeout
+//	timeouts v:3@50s         timeouts of owners that are not in the queue
+//
+// Of an expirable semaphore the parts are, besides the TTLs:
+//
+//	free 3                   the number of permits that are free
+//	taken a@5s b             the permits that are taken, with 16 times the letter as the id; b never expires
+//	reserved u               the client for which permits are reserved
+//	restore 2@9s             a restore waits until then, and has seen two permits taken; "old2" if in another memory
+//
+// An entry "v=2.7@-3s" is of the client v, its term 2 and its command 7, was added 3 s before the test, and was last
+// seen 1 s before it, unless "seen@0s" follows. It may have options, as in "v=2.7+reads+tokens3@-3s". In args an entry
+// has no times. The options:
+//
+//	+reads +tokens3       wants to read, and wants 3 tokens
+//	+listens +ttl60s      listens on its turn channel, and lasts for 60 s instead of 20 s
+//	+reserves +lapsed     is of a MultiLock that reserves the lock, or has done so for too long
+//	reserved@-4s          is a word of its own: the lock is reserved for the entry since then
+//
+// A message (published) is "<channel>=<payload>", with dots for spaces:
+//
+//	channel=0 rwchannel=0 permits=9 latch=1   on the channel of a lock, read/write lock, semaphore or latch
+//	channel:v:2=0                             to the owner v:2 in the queue of a fair lock
+//	turn:v=2.7.10                             to v: the lock was transferred to its entry 2.7, with the token 10, or none (0)
+//	turn:v:asked=2.0.0                        to v: others ask for the lock that it holds with the term 2
+//
+// A listener is a client that subscribes to these channels: "foreign", or "ours" if it uses the wait queue too, or an
+// owner in the queue of a fair lock, "v:2". Letters stand for the UUIDs of clients: see owners_test.go.
 
 const (
 	callTTL = "3600000"
 	idTTL   = "604800000"
 )
+
+// labels begin the parts of a state, in this order; "" is the lock itself. In capitals they name keys: see names.
+var labels = []string{"", "leases", "calls", "counted", "waitqueue", "waitorder", "tokens", "queue", "timeouts"}
 
 // countedMark is the mark in a set of ids.
 var countedMark = strings.Repeat("\x00", 513)
@@ -34,7 +69,7 @@ var countedMark = strings.Repeat("\x00", 513)
 // names replaces the names that the tables use for the keys and channels of a lock.
 func names(lock string) *strings.Replacer {
 	tag := "{" + lock + "}"
-	return strings.NewReplacer("NAME", lock, "HOLDS", tag, "RECORD", "record "+tag,
+	return strings.NewReplacer("NAME", lock, "LEASES", tag, "RECORD", "record "+tag,
 		"RWCHANNEL", "redisson_rwlock:"+tag, "CHANNEL", "redisson_lock__channel:"+tag, "PERMITS", "redisson_sc:"+tag, "LATCH", "redisson_countdownlatch__channel__"+tag,
 		"CALLS", "lockkeeper_calls:"+tag, "COUNTED", "lockkeeper_counted:"+tag, "TOKENS", "redisson_lock_token:"+tag,
 		"QUEUE", "redisson_lock_queue:"+tag, "TIMEOUTS", "redisson_lock_timeout:"+tag,
@@ -75,45 +110,50 @@ func (d *db) putOrder(t *testing.T, lock string) {
 func (d *db) put(t *testing.T, lock, state string, start time.Time) {
 	t.Helper()
 	what := names(lock).Replace
-	key, queue, timeouts := lock, what("QUEUE"), what("TIMEOUTS") // key: the key to which the next TTL applies
-	entry := ""
-	for word := range strings.FieldsSeq(strings.NewReplacer(",", " ", "/", " / ").Replace(state)) {
-		owner, value, isField := strings.Cut(word, "=")
-		switch reader, i, isLease := strings.Cut(word, "#"); {
-		case word[0] == '>' && isField && strings.Contains(word, "@"):
-			entry = word
-		case word[0] == '>', strings.HasPrefix(word, "seen@"):
-			d.putQueueWord(t, what("WAITQUEUE"), word, entry, start)
-		case word[0] == '%':
-			record, said, _ := strings.Cut(word[1:], ".")
-			d.must(t, "SET", what("CALLS:")+record, strings.ReplaceAll(said, ".", " "), "PX", callTTL)
-		case word[0] == '&':
-			d.must(t, "SADD", what("COUNTED"), countedMark, word[1:])
-			d.must(t, "PEXPIRE", what("COUNTED"), idTTL)
-		case word == "/":
-			key = what("TOKENS")
-		case word == "queue", word == "timeouts", word == "waitqueue", word == "waitorder":
-			key = what(strings.ToUpper(word))
-		case isField:
-			d.must(t, "HSET", key, owner, value)
-		case isLease:
-			key = what("HOLDS:") + reader + ":rwlock_timeout:" + i
-			d.must(t, "SET", key, "1")
-		case word[0] == '\'':
-			d.must(t, "SET", key, strings.Trim(word, "'"))
-		case word[0] == '~':
-			d.must(t, "PEXPIRE", queue, word[1:])
-			d.must(t, "PEXPIRE", timeouts, word[1:])
-		case !strings.Contains(word, ":"):
-			d.must(t, "PEXPIRE", key, word)
-		default:
-			owner, seconds, timed := strings.Cut(word, "@")
-			owner, stray := strings.CutPrefix(owner, "+")
-			if !stray {
-				d.must(t, "RPUSH", queue, owner)
-			}
-			if timed {
-				d.must(t, "ZADD", timeouts, strconv.Itoa(int(start.UnixMilli())+1000*number(t, seconds)), owner)
+	for part := range strings.SplitSeq(state, ", ") {
+		label, rest, _ := strings.Cut(part, " ")
+		key := what(strings.ToUpper(label))
+		if !slices.Contains(labels, label) {
+			label, key, rest = "", lock, part
+		}
+		if label == "waitqueue" {
+			rest = d.putEntries(t, key, rest, start)
+		}
+		for word := range strings.FieldsSeq(rest) {
+			name, value, _ := strings.Cut(word, "=")
+			owner, _, _ := strings.Cut(word, "@")
+			before, ms, timed := cutTime(word)
+			after := strconv.Itoa(int(start.UnixMilli()) + ms)
+			switch {
+			case word[0] == '\'':
+				d.must(t, "SET", key, strings.Trim(word, "'"))
+			case timed && before == "":
+				d.must(t, "PEXPIRE", key, strconv.Itoa(ms))
+				if label == "queue" {
+					d.must(t, "PEXPIRE", what("TIMEOUTS"), strconv.Itoa(ms))
+				}
+			case label == "leases":
+				reader, i, _ := strings.Cut(name, "#")
+				lease := key + ":" + reader + ":rwlock_timeout:" + i
+				if d.must(t, "SET", lease, "1"); timed {
+					d.must(t, "PEXPIRE", lease, strconv.Itoa(ms))
+				}
+			case label == "calls":
+				d.must(t, "SET", key+":"+name, strings.ReplaceAll(value, ".", " "), "PX", callTTL)
+			case label == "counted":
+				d.must(t, "SADD", key, countedMark, word)
+				d.must(t, "PEXPIRE", key, idTTL)
+			case label == "queue", label == "timeouts":
+				if label == "queue" {
+					d.must(t, "RPUSH", key, owner)
+				}
+				if timed {
+					d.must(t, "ZADD", what("TIMEOUTS"), after, owner)
+				}
+			case before == "open@":
+				d.must(t, "HSET", key, "open", after+"000")
+			default:
+				d.must(t, "HSET", key, name, value)
 			}
 		}
 	}
@@ -154,106 +194,128 @@ for _, key in ipairs(all) do
 end
 return table.concat(lines, '\n')`
 
-// state reads a lock. Timeouts in its queue are in ms; the TTLs of the queue are left out unless wanted.
-func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) string {
+// state reads a lock. Its times are in ms, and it has the TTL of the queue of a fair lock only if that is wanted.
+func (d *db) state(t *testing.T, lock string, start time.Time, wantQueueTTL bool) string {
 	t.Helper()
-	var hash, leases, waiting, others string
-	var order, wantOrder []string
-	var queue []string
-	var ttls []int // of the queue
+	parts := map[string]string{} // by label; "" is the lock itself
+	var order, wantOrder, queue []string
+	var queueTTLs []int
 	timeouts := map[string]string{}
-	what := names(lock).Replace
 	for line := range strings.Lines(d.do(t, "EVAL", dump, "0", lock)) {
 		words := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(words) < 4 {
 			t.Fatalf("no key with type and TTL: %q", line)
 		}
-		key, kind, ttl, value := words[0], words[1], words[2], words[3:]
-		ends := strings.TrimSuffix(" "+ttl, " -1")
-		state := "'" + strings.Join(value, " ") + "'" + ends
-		if kind == "hash" {
-			var fields []string
-			for i := 0; i < len(value); i += 2 {
-				fields = append(fields, value[i]+"="+value[i+1])
-			}
-			slices.Sort(fields)
-			state = strings.Join(fields, " ") + ends
+		kind, ttl, value := words[1], number(t, words[2]), words[3:]
+		label, rest := labelOf(lock, words[0])
+		ends := ""
+		if ttl >= 0 {
+			ends = " " + inUnits(ttl)
 		}
-		reader, isLease := strings.CutPrefix(key, what("HOLDS:"))
 		switch {
-		case key == lock:
-			hash = state
-		case isLease && value[0] == "1":
-			leases += ", " + strings.Replace(reader, ":rwlock_timeout:", "#", 1) + ends
-		case strings.HasPrefix(key, what("CALLS:")) && value[0] == "0":
-		case strings.HasPrefix(key, what("CALLS:")):
-			leases += ", %" + strings.TrimPrefix(key, what("CALLS:")) + "." + strings.Join(strings.Fields(value[0]), ".")
-			if !agree(ttl, callTTL, time.Since(start)) {
-				leases += " " + ttl
+		case label == "leases" && value[0] == "1":
+			parts[label] += " " + strings.Replace(rest, ":rwlock_timeout:", "#", 1) + strings.Replace(ends, " ", "=", 1)
+		case label == "calls" && value[0] == "0":
+		case label == "calls":
+			parts[label] += " " + rest + "=" + strings.Join(strings.Fields(value[0]), ".")
+			if !agree(words[2], callTTL, time.Since(start)) {
+				parts[label] += ends
 			}
-		case key == what("COUNTED"):
-			if i := slices.Index(value, countedMark); i >= 0 {
-				value = slices.Delete(value, i, i+1)
-			} else {
-				leases += ", without a mark"
+		case label == "counted":
+			ids := slices.DeleteFunc(slices.Clone(value), func(id string) bool { return id == countedMark })
+			slices.Sort(ids)
+			if parts[label] = " " + strings.Join(ids, " "); len(ids) == len(value) {
+				parts[label] += " without a mark"
 			}
-			slices.Sort(value)
-			leases += ", &" + strings.Join(value, " &")
-			if !agree(ttl, idTTL, time.Since(start)) {
-				leases += " " + ttl
+			if !agree(words[2], idTTL, time.Since(start)) {
+				parts[label] += ends
 			}
-		case key == what("WAITQUEUE") && kind == "hash":
-			waiting, wantOrder = queueWords(t, value, ttl, start), orderWords(t, value)
-		case key == what("WAITORDER") && kind == "zset" && number(t, ttl) > 0:
+		case label == "waitqueue" && kind == "hash":
+			parts[label], wantOrder = entriesOf(t, value, start)+ends, orderWords(t, value)
+		case label == "waitorder" && kind == "zset" && ttl > 0:
+			order = pairs(value, " ")
+		case label == "queue" && kind == "list":
+			queue, queueTTLs = value, append(queueTTLs, ttl)
+		case label == "timeouts" && kind == "zset":
 			for i := 0; i < len(value); i += 2 {
-				order = append(order, value[i]+" "+value[i+1])
+				timeouts[value[i]] = "@" + inUnits(number(t, value[i+1])-int(start.UnixMilli()))
 			}
-		case key == what("WAITQUEUE"):
-			waiting = ", waitqueue " + state
-		case key == what("WAITORDER"):
-			others += "waitorder " + state
-		case key == what("TOKENS"):
-			others += state
-		case key == what("QUEUE") && kind == "list":
-			queue, ttls = value, append(ttls, number(t, ttl))
-		case key == what("TIMEOUTS") && kind == "zset":
-			for i := 0; i < len(value); i += 2 {
-				timeouts[value[i]] = fmt.Sprint("@", number(t, value[i+1])-int(start.UnixMilli()))
-			}
-			ttls = append(ttls, number(t, ttl))
-		case key == what("QUEUE"):
-			others += "queue " + state
-		case key == what("TIMEOUTS"):
-			others += "timeouts " + state
-		case key != what("RECORD"):
-			others += key + " is " + kind + " " + state
+			queueTTLs = append(queueTTLs, ttl)
+		case label == "record":
+		case kind == "hash":
+			parts[label] = " " + strings.Join(pairs(value, "="), " ") + ends
+		default:
+			parts[label] += " '" + strings.Join(value, " ") + "'" + ends
 		}
 	}
-	if slices.Sort(order); !slices.Equal(order, wantOrder) && !strings.Contains(others, "waitorder") {
-		waiting += fmt.Sprintf(" in the order %s instead of %s", order, wantOrder)
+	if !slices.Equal(order, wantOrder) && parts["waitorder"] == "" {
+		parts["waitqueue"] += fmt.Sprintf(" in the order %s instead of %s", order, wantOrder)
 	}
-	for i, owner := range queue {
-		queue[i] = owner + timeouts[owner]
+	for _, owner := range queue {
+		parts["queue"] += " " + owner + timeouts[owner]
 		delete(timeouts, owner)
 	}
-	for owner, timeout := range timeouts {
-		queue = append(queue, "+"+owner+timeout)
+	for _, owner := range slices.Sorted(maps.Keys(timeouts)) {
+		parts["timeouts"] += " " + owner + timeouts[owner]
 	}
-	if wantTTLs && len(ttls) == 2 { // one was read later than the other
-		least, most := slices.Min(ttls), slices.Max(ttls)
-		if queue = append(queue, fmt.Sprint("~", least)); most-least >= 1000 {
-			queue = append(queue, fmt.Sprint("~", most))
+	if wantQueueTTL && len(queueTTLs) == 2 { // one was read later than the other
+		least, most := slices.Min(queueTTLs), slices.Max(queueTTLs)
+		if parts["queue"] += " " + inUnits(least); most-least >= 1000 {
+			parts["queue"] += " " + inUnits(most)
 		}
 	}
-	if others += strings.Join(queue, " "); others != "" {
-		others = " /" + others
+	state := ""
+	for _, label := range append(slices.Clone(labels), slices.Sorted(maps.Keys(parts))...) { // each once, and then unknown keys
+		if parts[label] != "" {
+			state += ", " + strings.TrimSpace(label+parts[label])
+		}
+		delete(parts, label)
 	}
-	return strings.TrimSpace(strings.TrimPrefix(hash+leases+waiting, ", ") + others)
+	return strings.TrimPrefix(state, ", ")
 }
 
-// agree reports whether two states, or replies, are the same, apart from the time that has passed: TTLs of
-// a second or more may have less left, and timeouts in a queue may be later or earlier by that time, unless
-// they end with "!".
+// labelOf returns the label of a key, and what follows it in the key.
+func labelOf(lock, key string) (label, rest string) {
+	for _, label := range append(labels, "record")[1:] {
+		if rest, ok := strings.CutPrefix(key, names(lock).Replace(strings.ToUpper(label))); ok {
+			return label, strings.TrimPrefix(rest, ":")
+		}
+	}
+	return strings.TrimPrefix(key, lock), "" // the lock itself, or an unknown key
+}
+
+// pairs joins each word with the next one, and sorts the pairs.
+func pairs(words []string, by string) (all []string) {
+	for pair := range slices.Chunk(words, 2) {
+		all = append(all, strings.Join(pair, by))
+	}
+	slices.Sort(all)
+	return all
+}
+
+var timeInWord = regexp.MustCompile(`^(?:(.*[@=])?(-?\d+)(ms|s|h)|(-?\d+))$`)
+
+// cutTime cuts a word before its time, which it returns in ms: "v:1@" and 300000 of "v:1@300s". The times in replies
+// have no unit.
+func cutTime(word string) (before string, ms int, timed bool) {
+	m := timeInWord.FindStringSubmatch(strings.Trim(word, "[],"))
+	if m == nil {
+		return "", 0, false
+	}
+	n, err := strconv.Atoi(m[2] + m[4])
+	return m[1], n * map[string]int{"h": 3600_000, "s": 1000, "ms": 1, "": 1}[m[3]], err == nil
+}
+
+// inUnits writes a time in ms with a unit.
+func inUnits(ms int) string {
+	if ms%1000 == 0 {
+		return strconv.Itoa(ms/1000) + "s"
+	}
+	return strconv.Itoa(ms) + "ms"
+}
+
+// agree reports whether two states, or replies, are the same, apart from the time that has passed: TTLs of a second or
+// more may have less left, and times after "@" may be later or earlier by that time, unless they end with "!".
 func agree(got, want string, passed time.Duration) bool {
 	if strings.HasPrefix(want, "-") && len(want) != 2 { // want is a part of an error
 		// Redis before 7 puts the code of a script's error behind other words.
@@ -263,30 +325,27 @@ func agree(got, want string, passed time.Duration) bool {
 	if len(gots) != len(wants) {
 		return false
 	}
-	ms := int(passed.Milliseconds()) + 2
 	for i, w := range wants {
 		if w == gots[i] {
 			continue
 		}
-		least, most := ms, 0 // how much may be missing, and how much too many
-		owner, seconds, timed := strings.Cut(w, "@")
-		if timed {
-			most = ms
-			exact := false
-			if seconds, exact = strings.CutSuffix(seconds, "!"); exact {
-				least, most = 0, 0
-			}
-			if !strings.HasPrefix(gots[i], owner+"@") {
-				return false
-			}
-			gots[i], w = strings.TrimPrefix(gots[i], owner+"@"), seconds+"000"
-		}
-		wanted, err := strconv.Atoi(strings.Trim(w, "[],~>"))
-		ours, err2 := strconv.Atoi(strings.Trim(gots[i], "[],~>"))
-		if wanted <= -1000 && !timed {
+		inexact := strings.Replace(w, "!", "", 1)
+		before, wanted, timed := cutTime(inexact)
+		sameBefore, ours, ok := cutTime(gots[i])
+		least, most := int(passed.Milliseconds())+2, 0 // how much may be missing, and how much too many
+		switch {
+		case !timed || !ok || before != sameBefore:
+			return false
+		case inexact != w:
+			least = 0
+		case strings.HasSuffix(before, "@"):
+			most = least
+		case wanted <= -1000:
 			wanted, ours = -wanted, -ours // for how many ms a restore still waits
+		case wanted < 1000:
+			return false
 		}
-		if err != nil || err2 != nil || wanted < 1000 && !timed || ours < wanted-least || ours > wanted+most {
+		if ours < wanted-least || ours > wanted+most {
 			return false
 		}
 	}
