@@ -49,7 +49,7 @@ import (
 //
 //	channel=0 rwchannel=0 permits=9 latch=1   on the channel of a lock, read/write lock, semaphore or latch
 //	channel:v:2=0                             to the owner v:2 in the queue of a fair lock
-//	turn:v=2.7.10                             to v: the lock was transferred to its entry 2.7, with the token 10, or none (0)
+//	turn:v=2.7.10                             to v: its entry 2.7 got the lock, with the token 10; without one, 2.7.0
 //	turn:v:asked=2.0.0                        to v: others ask for the lock that it holds with the term 2
 //
 // A listener is a client that subscribes to these channels: "foreign", or "ours" if it uses the wait queue too, or an

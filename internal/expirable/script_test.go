@@ -18,8 +18,14 @@ var testConfig = machine.Config{
 	Poll: time.Second, CallTimeout: 2 * time.Second, QueueLimit: 3,
 }
 
-// TestDecisions plays the scripts in testdata; package machinetest describes their form. Request 1 is of owner 1, and
-// its permit has the id 1.
+// TestDecisions plays the scripts in testdata; package machinetest describes their form. Lines of these scripts:
+//
+//	acquire 1 x3 fixed=2s -> take 1x3/2s               the request 1, of owner 1, for 3 permits, whose first id is 1
+//	take: served=1 -> granted 1 by 1x3 until 1.978s    the reply; the answer, with the permits and the end of trust
+//	+1s tick -> renew 1 2                              a command renews the permits 1 and 2
+//	renew: valid=01 -> renewed 2 until 39.698s; lost 1: gone
+//	release 1 -> give 1                                the hold of the request 1 ends; "id=1" names a permit instead
+//	earlier renew: timeout                             the reply to the last renewal but one; "first" to the first
 func TestDecisions(t *testing.T) {
 	machinetest.Scripts(t, func(t *testing.T) *machinetest.Player {
 		p := &player{
@@ -56,7 +62,7 @@ func (p *player) apply(words []string) (effects []string, known bool) {
 	return effects, known
 }
 
-// event applies an event, and reports whether it is known. "earlier" is about the last but one renewal.
+// event applies an event, and reports whether it is known.
 func (p *player) event(words []string) bool {
 	p.T.Helper()
 	verb, rest := words[0], words[1:]

@@ -22,9 +22,18 @@ var scriptConfig = machine.Config{
 	Watchdog: 10 * sec, Renewal: 3 * sec, HandOffLimit: 100 * ms, ForcedYield: sec, Poll: sec, CallTimeout: sec, QueueLimit: 200,
 }
 
-// TestDecisions plays the scripts in testdata; package machinetest describes their form. The setups "asking", "held",
-// "refused" and "yielding" make a lock at which client a asks, or holds the lock since 2 ms, and so on; "idle" checks
-// that the lock has nothing left to do. Every event is applied to a copy first, and must not change the original.
+// TestDecisions plays the scripts in testdata; package machinetest describes their form. Lines of a lock's scripts:
+//
+//	held owner=7                        set up: client a, of owner 7, holds the lock since 2 ms; see setUp
+//	release a -> a: over; release #1    an event: the hold of a ends, and a command releases the term 1
+//	release: done -> A: freed x0        the reply; A is the answer to the release by a, with the hold count
+//	acquire b -> acquire #2 x1 for 10s  client b asks; a command takes the lock: the term 2, the count 1, a lease of 10 s
+//	acquire: done -> b: granted x1 until 9.9s
+//	first renew: done                   the reply to the first renewal without one; "again" is a second reply to the last
+//	fail 9s release: loading            the reply to each command until 9 s
+//	wakes 3s                            a check, as "idle" and "sees x1 until 9.898s" are; see check
+//
+// Every event is applied to a copy first, and must not change the original.
 func TestDecisions(t *testing.T) {
 	machinetest.Scripts(t, func(t *testing.T) *machinetest.Player { return &newRig(t, lock.Features{}).Player })
 }

@@ -17,9 +17,13 @@ var testConfig = machine.Config{
 	Poll: time.Second, CallTimeout: 2 * time.Second, QueueLimit: 4,
 }
 
-// TestDecisions plays the scripts in testdata; package machinetest describes their form. "acquire 1 permits=2" is the
-// request 1, of owner 1, for two permits; other requests are called as the event, and no request awaits what is
-// "unawaited". The setup "latch" makes a latch.
+// TestDecisions plays the scripts in testdata; package machinetest describes their form. Lines of a semaphore's scripts:
+//
+//	acquire 1 permits=2 -> take 2           the request 1, of owner 1, for two permits; a command takes them
+//	take: served=1 free=5 -> granted 1: 2   the reply, with its numbers; the answer, with how many it got
+//	release 1 -> give 1                     one permit is released; the answer is "returned release 1"
+//	unawaited add 1 -> add 1                no request awaits the answer
+//	latch                                   set up: a latch instead of a semaphore; "down" counts it down
 func TestDecisions(t *testing.T) {
 	machinetest.Scripts(t, func(t *testing.T) *machinetest.Player {
 		p := &player{Player: machinetest.Player{T: t}, Pool: New(&testConfig)}

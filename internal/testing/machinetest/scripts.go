@@ -21,8 +21,12 @@ func Scripts(t *testing.T, start func(t *testing.T) *Player) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			number := 1 // of the line with the name of the next script
-			for _, script := range strings.SplitAfter("\n"+string(text), "\n# ")[1:] {
+			rule, scripts, _ := strings.Cut(string(text), "\n")
+			if !strings.HasPrefix(rule, "// ") {
+				t.Errorf("%s does not begin with the rule that it shows", file)
+			}
+			number := 2 // of the line with the name of the next script
+			for _, script := range strings.SplitAfter("\n"+scripts, "\n# ")[1:] {
 				name, events, _ := strings.Cut(strings.TrimSuffix(script, "\n# "), "\n")
 				first := number + 1
 				number += strings.Count(script, "\n")
