@@ -42,16 +42,16 @@
 //
 //	lockActor.Receive → requested → acquire → handle → step → lock.Lock.Acquire → settle → advance → attempt → start →
 //	send (the effect Send)
-//	lockActor.carryOut → performAll → perform → lockAdapter.Send → direct.Run: protocol.Lock.Call makes a
+//	lockActor.carryOut → performAll → perform → lockAdapter.Send → single.Run: protocol.Lock.Call makes a
 //	redisclient.Call of the script, which redisclient.Redis.Run sends → pool.work → Call.command: EVALSHA
 //
 // If the goroutine that made the request waits, and only the answer ends its wait, the goroutine runs the call itself:
-// direct.Run lends the call to it (lockActor.Lend).
+// single.Run lends the call to it (lockActor.Lend).
 //
 // The path of a renewal:
 //
 //	lock.Lock.NextWake → lockActor.setAlarm → alarm.Alarm → lockActor.Wake → wakeUp, a message to itself →
-//	lockActor.tick → lock.Lock.Tick → advance → startRenewal → lockActor.perform → lockAdapter.Send → direct.Run →
+//	lockActor.tick → lock.Lock.Tick → advance → startRenewal → lockActor.perform → lockAdapter.Send → single.Run →
 //	redisclient.Redis.Renew, which renews many locks with one script
 //
 // # Releases and transfers

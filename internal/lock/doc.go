@@ -32,7 +32,7 @@
 //
 // # Commands
 //
-// At any time there is at most one command about the lease (Lock.main) and one renewal by the watchdog, besides
+// At any time there is at most one command about the lease (work.main) and one renewal by the watchdog, besides
 // cleanups of earlier terms, forced releases, and the command about a fair lock's waiters. Scripts set values instead
 // of adding to them. An unanswered command is sent again until its outcome is known or no longer matters. A reply
 // carries the number of its command; a reply that is not awaited is ignored. Only the replies to a renewal, an
