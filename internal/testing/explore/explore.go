@@ -1,4 +1,9 @@
-// Package explore tries all sequences of events in small worlds, to test the decision machines.
+// Package explore tries all sequences of events in small worlds, to test the decision machines. A world has the states,
+// the moves that are possible in each, and the rules:
+//
+//	small := explore.Scenario[*world]{Name: "two waiters", Begin: func() *world { return newWorld(2) }}
+//	explore.All(t, []explore.Scenario[*world]{small}) // all sequences of moves, up to a number of states
+//	explore.Walk(t, 50, 2000, randomWorld)            // 50 random walks of at most 2000 moves
 //
 //	explore.go  the exploration of any world
 //	world.go    a world of processes that share a synchronizer

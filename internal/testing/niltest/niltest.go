@@ -1,5 +1,11 @@
 // Package niltest calls the exported functions and methods of a package with nil and zero arguments, for tests: they
 // must not panic, and those that return an error must return the one for wrong arguments.
+//
+//	api := niltest.API{
+//		Dir: ".", Functions: map[string]any{"New": New}, Types: map[string][]any{"Lock": {(*Lock)(nil), &Lock{}, lock}},
+//		Good: goodArgument, Invalid: ErrInvalid,
+//	}
+//	api.Check(t) // fails if an exported function is missing in it
 package niltest
 
 import (

@@ -1,5 +1,9 @@
-// Package overlay edits source files for go build -overlay: the files stay unchanged. Controls break a rule with it, to show
-// that a suite notices.
+// Package overlay edits source files for go build -overlay: the files stay unchanged. Controls break a rule with it, to
+// show that a suite notices.
+//
+//	changed, err := overlay.Apply(root, []overlay.Edit{{"lock.go", "if held {", "if false {"}})
+//	list, err := overlay.Write(t.TempDir(), changed)
+//	err = exec.Command("go", "test", "-overlay", list, "./tests/locks").Run() // must fail
 package overlay
 
 import (

@@ -1,4 +1,7 @@
-// Package quiet provides an actor system that does not log.
+// Package quiet provides an actor system that does not log, for tests and drivers.
+//
+//	system := quiet.ActorSystem()
+//	defer system.Shutdown()
 package quiet
 
 import (

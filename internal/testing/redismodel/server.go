@@ -5,8 +5,12 @@
 // changed in place. So it serves both simulations that run once and explorations that try everything from
 // every state. Time is a value too.
 //
-// The model is checked against a real server by random sequences of commands (see the
-// tests of internal/protocol). There is a file for each kind of lock, as in internal/protocol.
+//	server := redismodel.New(&redismodel.Setup{Kinds: []redismodel.Kind{redismodel.Plain}})
+//	server.At(5 * time.Second) // keys expire
+//	reply, published := server.Run(client, 0, lock.Command{Kind: lock.Acquire, Term: 1, Count: 1, Lease: time.Second})
+//
+// The model is checked against a real server by random sequences of commands (see the tests of internal/protocol). There
+// is a file for each kind of lock, as in internal/protocol.
 package redismodel
 
 import (
