@@ -59,7 +59,7 @@ func TestHistory_HasTheChangesOfTheHolder(t *testing.T) {
 		want  []string
 	}{
 		"held, and released":                    {[]*snapshot{system(held(true)), system(held(true)), system()}, []string{isHeld, isGone}},
-		"released beside a look-up that fails":  {[]*snapshot{system(held(true)), lookUp(system(), other, failed)}, []string{isHeld, isGone}},
+		"released during a look-up that fails":  {[]*snapshot{system(held(true)), lookUp(system(), other, failed)}, []string{isHeld, isGone}},
 		"no list of locks":                      {[]*snapshot{system(held(true)), {}, system(held(true))}, []string{isHeld}},
 		"no list, then released":                {[]*snapshot{system(held(true)), {}, system()}, []string{isHeld, isGone}},
 		"behind the first locks for a while":    {[]*snapshot{system(held(true)), system(held(false)), system(held(true)), system()}, []string{isHeld, isGone}},

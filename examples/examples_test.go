@@ -72,7 +72,7 @@ west is done
 	"cache": `
 50 requests in 2 processes have read edition 1
 50 requests in 2 processes have read edition 2
-beside two readers a writer is refused: true
+while two read, a writer is refused: true
 `,
 	"console": `
 catalogue: held by shop, waited for by 0

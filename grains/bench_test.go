@@ -26,7 +26,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest/rig"
 )
 
-// BenchmarkRequest measures the first request of a grain, which starts it, and a later one, beside proto.actor's own lookup with
+// BenchmarkRequest measures the first request of a grain, which starts it, and a later one, next to proto.actor's own lookup with
 // the same members. A third of the grains is in the process that asks. A registration is the round trip to Redis without which
 // no grain of a Directory can start. They take turns, so that the load of the machine is the same for all. There are five rounds;
 // × is the ratio to disthash's of their medians (of a registration, to its first request), with the least and the most.

@@ -30,7 +30,7 @@ func (w *smallWorld) Hash() uint64 {
 	for i := range w.members {
 		m := &w.members[i]
 		put(m.id, m.terms, m.asked, int8(m.at), int8(m.activations.late), m.older)
-		yes(m.over, m.gone, m.handling, m.beside, m.open, m.call != nil)
+		yes(m.over, m.gone, m.handling, m.overlaps, m.open, m.call != nil)
 		if m.call != nil {
 			put(m.call.expected.member, m.call.expected.token, m.call.token)
 			yes(m.call.done)

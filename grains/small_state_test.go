@@ -33,9 +33,9 @@ type smallMember struct {
 	// gone: the context of the term has ended, for good.
 	gone     bool
 	handling bool
-	// beside: another activation has started beside one of this term.
-	beside bool
-	call   *smallCall
+	// overlaps: another activation has started alongside one of this term.
+	overlaps bool
+	call     *smallCall
 	// older is the token of an abandoned call, for a control.
 	older int8
 }

@@ -230,7 +230,7 @@ func (w *smallWorld) do(a smallMove) {
 		if len(m.all) > 0 {
 			return // the control
 		}
-		if m.beside && m.activations.late == 0 {
+		if m.overlaps && m.activations.late == 0 {
 			w.violated("two activations were alive, and nothing was reported")
 		}
 		w.leaves(m)
@@ -281,9 +281,9 @@ func (w *smallWorld) starts(m *smallMember, it *activation[int], token int8) {
 		if other == m || other.runs() == nil {
 			continue
 		}
-		other.beside = true
+		other.overlaps = true
 		if !w.pauses || other.at < ended {
-			w.violated("the activation %d starts beside %d", token, other.runs().token)
+			w.violated("the activation %d starts alongside %d", token, other.runs().token)
 		}
 	}
 }

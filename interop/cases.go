@@ -36,7 +36,7 @@ var sequential = []testcase{
 	{"a killed waiter", false, only(fair), killedWaiter},
 }
 
-// parallel cases mostly wait: for a lease to end, or for renewals. They run for all kinds at the
+// parallel cases usually wait: for a lease to end, or for renewals. They run for all kinds at the
 // same time.
 var parallel = []testcase{
 	{"re-entry, TTL, renewal", false, nil, reentry},
@@ -68,7 +68,7 @@ func load(s *env) {
 	var javas, gos []*request
 	for i := range threads {
 		javas = append(javas, s.workerThread(java, i).begin("rmw", "key="+key, fmt.Sprint("rounds=", ofJava)))
-		// Without a pause Go would finish before Java is warm, and mostly hand the lock off in memory.
+		// Without a pause Go would finish before Java is warm, and usually hand the lock off in memory.
 		// With it the lock changes sides.
 		gos = append(gos, s.workerThread(golang, i).begin("rmw", "key="+key, fmt.Sprint("rounds=", ofGo), "pause=5"))
 	}
@@ -113,7 +113,7 @@ func turns(s *env) {
 	for _, r := range many {
 		r.await()
 	}
-	s.addFigure("%d turns beside %d: wait %s", len(waits), len(many)*rounds, quantiles(waits))
+	s.addFigure("%d turns with %d: wait %s", len(waits), len(many)*rounds, quantiles(waits))
 	check(s.number(key) == len(many)*rounds+len(waits), "updates were lost: two held the lock at the same time")
 	check(slices.Max(waits) < short+soon, "a wait took %v", slices.Max(waits))
 }

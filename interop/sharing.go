@@ -8,7 +8,7 @@ import (
 // The cases of the read/write lock.
 
 // readersAndWriters: of each side four threads write, as in load, and four read the number
-// twice. A reader beside a writer would see it change.
+// twice. A reader alongside a writer would see it change.
 func readersAndWriters(s *env) {
 	key, total, peeks := s.name+":sum", s.times(2000, 400), s.times(250, 50)
 	defer s.remove(key)
@@ -46,7 +46,7 @@ func share(s *env) {
 	mine.do("unlock")
 	s.readers(1)
 	time.Sleep(20 * time.Millisecond) // it would have been granted by now
-	check(waits.pending(), "%s writes beside a reader", writer.side.name)
+	check(waits.pending(), "%s writes with a reader", writer.side.name)
 	released := other.do("unlock").at()
 	woken := waits.await().at().Sub(released)
 	s.addFigure("the writer was woken %s after the last reader", inMS(woken))
@@ -106,7 +106,7 @@ func longest(s *env) {
 	}
 	other.do("unlock")
 	left, after := s.ttl(), time.Since(began)
-	s.addFigure("beside a renewed TTL of %v it is never below %s, and %s afterwards", short, inMS(lowest), inMS(left))
+	s.addFigure("with a renewed TTL of %v it is never below %s, and %s afterwards", short, inMS(lowest), inMS(left))
 	if s.waiting == golang {
 		check(lowest > lease-2*short, "Go has cut the lease of another reader to %v", lowest)
 	}

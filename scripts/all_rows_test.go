@@ -76,7 +76,7 @@ var allTables = []table{
 			after:  "mode=read v:1=1 w:1=1 40s, leases v:1#1=40s w:1#1=20s, waitqueue v=8.8+listens@-3s u=1.4+reads+reserves@-2s seen@0s 20s",
 		},
 		{
-			name: "refused, beside a foreign hash", args: "entry=1.4+reserves", reply: "-WRONGTYPE",
+			name: "refused, with a foreign hash", args: "entry=1.4+reserves", reply: "-WRONGTYPE",
 			locks: []part{
 				{kind: "plain", before: "v:1=2 40s", after: same},
 				{

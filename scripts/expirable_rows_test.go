@@ -85,7 +85,7 @@ var permitsTables = []struct {
 		{name: "while a restore waits", before: "taken a@9s b, restore 2@9s", args: "a z", reply: "[1 0]", after: "taken b, restore 1@9s"},
 		{name: "while a restore waits, of another's", before: "taken a@9s b@9s, restore 0@9s", args: "a b", reply: "[3 0]", after: "restore -2@9s"},
 		{name: "gone, while a restore waits", before: "taken b, restore 2@9s", args: "a", reply: "[0 0]", after: "taken b, restore 2@9s"},
-		{name: "with a number, beside a restore", before: "free 3, taken a@9s, restore 1@9s", args: "a", reply: "[1 received]", after: "free 4, restore 1@9s", published: "permits=4"},
+		{name: "with a number and a restore", before: "free 3, taken a@9s, restore 1@9s", args: "a", reply: "[1 received]", after: "free 4, restore 1@9s", published: "permits=4"},
 		{name: "of no permits, in another memory", before: "taken a@9s, restore old1@9s", args: "a", reply: "[1 0]", after: "restore old0@9s"},
 		{
 			name: "32 at once", before: "free 0, taken a@9s", reply: "[2147483648 received]", after: "free 1", published: "permits=1",
@@ -134,7 +134,7 @@ var permitsTables = []struct {
 		{name: "a restore, set since", before: "free 3, taken a@9s, restore 0@20s", args: "restore 10 30000", reply: "[0]", after: "free 3, taken a@9s"},
 		{name: "set while a restore waits", before: "taken a@9s, restore 1@20s", args: "set 5", reply: "[1]", after: "free 4, taken a@9s", published: "permits=5"},
 		{name: "added while a restore waits", before: "taken a@9s, restore 1@20s", args: "add 5", reply: "[1]", after: "free 5, taken a@9s", published: "permits=5"},
-		{name: "as many, beside a restore", before: "free 3, taken a b, restore 0@9s", args: "set 5", reply: "[1]", after: "free 3, taken a b"},
+		{name: "as many, with a restore that waits", before: "free 3, taken a b, restore 0@9s", args: "set 5", reply: "[1]", after: "free 3, taken a b"},
 		{name: "tried while a restore of another memory waits", before: "restore old1@20s", args: "try 5", reply: "[1]", after: "free 5", published: "permits=5"},
 	}},
 	{scripts.ExpirableInspect, []permitsRow{

@@ -210,7 +210,7 @@ func TestHoldCounts_AreBounded(t *testing.T) {
 				want = "0" // the owner has left, whatever its count was
 			}
 			if got := d.do(t, "EXISTS", lock); got != want {
-				t.Errorf("after a release beside %s=%s, %s locks are there, want %s", field, value, got, want)
+				t.Errorf("after a release with %s=%s, %s locks are there, want %s", field, value, got, want)
 			}
 		}
 	}
@@ -235,7 +235,7 @@ func TestReadWriteRenew_LimitsLeases(t *testing.T) {
 			t.Errorf("a renewal of %q read holds sets more than 10000 leases", count)
 		}
 		if left := number(t, d.do(t, "PTTL", locks[1])); left <= 60000 {
-			t.Errorf("a renewal beside %q read holds: %d ms are left", count, left)
+			t.Errorf("a renewal with %q read holds: %d ms are left", count, left)
 		}
 		// Other tests on this server list all keys.
 		d.must(t, "EVAL", "for n = 1, 10000 do redis.call('DEL', ARGV[1] .. n) end", "0", keyspace.Holds(locks[0])+":u:1:rwlock_timeout:")

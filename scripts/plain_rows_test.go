@@ -5,7 +5,7 @@ import "github.com/lockkeeper-go/lockkeeper/scripts"
 // The signs in these rows: see state_test.go.
 var plainTables = []table{
 	{script: scripts.Release, call: "NAME / owner=u:1 count=0 lease=60000 CHANNEL WAITQUEUE SETTINGS TOKENS", rows: []row{
-		{name: "own, beside a foreign field like an owner", before: "u:1=1 v:57=tiger 30s", reply: "0", again: "-1", after: "v:57=tiger", published: "channel=0"},
+		{name: "own, next to a foreign field like an owner", before: "u:1=1 v:57=tiger 30s", reply: "0", again: "-1", after: "v:57=tiger", published: "channel=0"},
 		{name: "own, one less without a TTL", before: "a=3", args: "owner=a count=2", reply: "2", after: "a=2 60s"},
 		{name: "other, one less", before: "b=1 30s", args: "owner=a count=1", reply: "-1", after: same},
 		// with a wait queue
@@ -53,8 +53,8 @@ var plainTables = []table{
 			before: "u:1=1 30s, waitqueue x=2.7+listens@-3s turns=2 15s", after: "waitqueue open@5s 6s",
 		},
 		{name: "a foreign client", listeners: "foreign", reply: "0", again: "-1", published: "channel=0", before: "u:1=1 30s", after: "waitqueue open@5s 6s"},
-		{name: "a foreign client beside ours", listeners: "ours ours foreign", reply: "0", again: "-1", published: "channel=0", before: "u:1=1 30s", after: "waitqueue open@5s 6s"},
-		{name: "no foreign client beside ours", listeners: "ours ours", reply: "0", again: "-1", published: "channel=0", before: "u:1=1 30s"},
+		{name: "a foreign client besides ours", listeners: "ours ours foreign", reply: "0", again: "-1", published: "channel=0", before: "u:1=1 30s", after: "waitqueue open@5s 6s"},
+		{name: "no foreign client besides ours", listeners: "ours ours", reply: "0", again: "-1", published: "channel=0", before: "u:1=1 30s"},
 		{
 			name: "a queue of another type", reply: "0", again: "-1", published: "channel=0",
 			before: "u:1=1 30s, waitqueue 'x' 30s", after: "waitqueue 'x' 30s",

@@ -18,11 +18,11 @@ var readWriteTables = []table{
 		},
 		{name: "free", reply: "-1"},
 		{
-			name: "half foreign, beside a dead reader", reply: "0", again: "-1",
+			name: "half foreign, next to a dead reader", reply: "0", again: "-1",
 			before: "mode=read path=7 u:1=1 v:1=1 30s, leases u:1#1=30s", after: "path=7",
 		},
 		{
-			name: "beside an owner with a negative count", reply: "0", again: "-1",
+			name: "next to an owner with a negative count", reply: "0", again: "-1",
 			before: "mode=write u:1:write=1 v:1=-3 30s", after: "v:1=-3",
 		},
 		{
@@ -54,7 +54,7 @@ var readWriteTables = []table{
 			before: "mode=write u:1:write=1 30s", after: "waitqueue open@5s 6s",
 		},
 		{
-			name: "no foreign client beside ours", listeners: "ours ours", reply: "0", again: "-1", published: "rwchannel=0",
+			name: "no foreign client besides ours", listeners: "ours ours", reply: "0", again: "-1", published: "rwchannel=0",
 			before: "mode=read u:1=1 30s, leases u:1#1=30s",
 		},
 		{

@@ -142,11 +142,11 @@ var semaphoreTables = []table{
 			reply: "[1 1]", after: "'1', calls u=3.1.1, waitqueue w=8.8+tokens1+listens@-2s 15s", published: "turn:w=8.0.0",
 		},
 		{
-			name: "beside a foreign client", listeners: "ours ours foreign", before: "'0', waitqueue v=2.7+tokens1+listens@-3s 15s", args: "permits=1",
+			name: "with a foreign client", listeners: "ours ours foreign", before: "'0', waitqueue v=2.7+tokens1+listens@-3s 15s", args: "permits=1",
 			reply: "[1 1]", after: "'1', calls u=3.1.1, waitqueue v=2.7+tokens1+listens@-3s 15s", published: "permits=1 turn:v=2.0.0",
 		},
 		{
-			name: "beside clients of the queue", listeners: "ours ours", before: "'0', waitqueue v=2.7+tokens1+listens@-3s 15s", args: "permits=1",
+			name: "with clients of the queue", listeners: "ours ours", before: "'0', waitqueue v=2.7+tokens1+listens@-3s 15s", args: "permits=1",
 			reply: "[1 1]", after: "'1', calls u=3.1.1, waitqueue v=2.7+tokens1+listens@-3s 15s", published: "turn:v=2.0.0",
 		},
 		{

@@ -91,9 +91,9 @@ var cases = []struct {
 	{"note", "-lock %L -note by-hand", `until "$0" inspect %L | grep by-hand; do sleep 0.1; done`, `> note     "by-hand"`, 0, ""},
 
 	{"several", "-lock %Lb -lock %L", patient, ready + "PEXPIRE %L 30000; PEXPIRE %Lb 30000; eof", 0, ""},
-	{"reader beside a reader", "-kind read -lock %L echo ran", "", reading + "> ran", 0, ""},
-	{"writer beside a reader", "-kind write -lock %L -wait 0 echo ran", "", reading, exitHeld, "lock is held"},
-	{"reader beside a writer", "-kind read -lock %L -wait 0 echo ran", "", writing, exitHeld, "lock is held"},
+	{"reader with a reader", "-kind read -lock %L echo ran", "", reading + "> ran", 0, ""},
+	{"writer with a reader", "-kind write -lock %L -wait 0 echo ran", "", reading, exitHeld, "lock is held"},
+	{"reader with a writer", "-kind read -lock %L -wait 0 echo ran", "", writing, exitHeld, "lock is held"},
 
 	{"one of two held", "-lock %Lb -lock %L -wait 0 echo ran", "", held, exitHeld, "lock is held"},
 	// While it waits for one lock, other clients can acquire the other.

@@ -96,6 +96,6 @@ func main() {
 	two, err := processes[1].Read().Acquire(ctx)
 	demo.Check(err)
 	_, err = processes[0].Write().TryAcquire(ctx)
-	fmt.Println("beside two readers a writer is refused:", errors.Is(err, lockkeeper.ErrHeld))
+	fmt.Println("while two read, a writer is refused:", errors.Is(err, lockkeeper.ErrHeld))
 	demo.Check(errors.Join(one.Release(ctx), two.Release(ctx)))
 }

@@ -53,7 +53,7 @@ func TestMajority_SkipsAFrozenMinority(t *testing.T) {
 	replies := make(chan Reply, 1)
 	m.run(term(2), time.Now().Add(300*time.Millisecond), func(r Reply) { replies <- r })
 	if r := <-replies; r.Outcome != lock.Done {
-		t.Fatalf("beside a frozen server: %+v", r)
+		t.Fatalf("with a frozen server: %+v", r)
 	}
 	redistest.Eventually(t, "the silence to be noticed", on[2].isSilent)
 	if r := ran(t, m, asRelease(term(2))); r.Outcome != lock.Done {
@@ -131,7 +131,7 @@ func TestMultiLock_AcquiresNothingWhileAServerIsSilent(t *testing.T) {
 		t.Errorf("it was held for %v", took)
 	}
 	if r := <-replies; r.Outcome != lock.Failed || !r.Transient {
-		t.Errorf("beside a frozen server: %+v", r)
+		t.Errorf("with a frozen server: %+v", r)
 	}
 	a.cleanUp(asRelease(term(2)), func(bool) {}) // as the lock does, since the command may still be carried out
 	redistest.Eventually(t, "the cleanup of the first", on[0].cleanups.complete)

@@ -146,9 +146,9 @@ func TestMajority_RefusalSaysWhatToWaitFor(t *testing.T) {
 	}{
 		{"a majority has granted it", "", "h + h + +", 0, ""},
 		{"a majority holds it", "", "h h h + +", 3, "1 2 3"},
-		{"beside the minority of another waiter, which comes and goes", "", "h w h h +", 4, "1 3 4"},
-		{"beside one that is down", "", "h h w - +", 4, "1 2 4"},
-		{"beside what a killed process has left", "", "a a h h h", 5, "3 4 5"},
+		{"with the minority of another waiter, which comes and goes", "", "h w h h +", 4, "1 3 4"},
+		{"with one that is down", "", "h h w - +", 4, "1 2 4"},
+		{"with what a killed process has left", "", "a a h h h", 5, "3 4 5"},
 		{"known when the last has voted", "", "b a a c a", 5, "2 3 5"},
 		{"each of three has another owner, as behind plain locks or a RedLock of Redisson's", "", "b a c", 3, "1 2 3"},
 		{"one of several owners has two of five", "", "a a b c d", 5, "1 2 3 4 5"},

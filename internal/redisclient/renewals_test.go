@@ -139,11 +139,11 @@ func TestRenewals_OfARoundShareAScript(t *testing.T) {
 	if n := calls(); n != 2 {
 		t.Errorf("%d scripts for a round and two renewals", n)
 	}
-	beside := newInbox()
-	hurried[0].To, hurried[0].Immediate = beside, true
+	overlapping := newInbox()
+	hurried[0].To, hurried[0].Immediate = overlapping, true
 	r.InRound(func() {
 		r.InRound(func() { r.Renew(hurried[0]) })
-		beside.awaitAll(t, 1) // rounds may overlap for long: it does not wait for all of them
+		overlapping.awaitAll(t, 1) // rounds may overlap for long: it does not wait for all of them
 	})
 }
 

@@ -38,7 +38,7 @@ func (s *setting) scenario() explore.Scenario[*small] {
 	return explore.Scenario[*small]{Name: s.name, Begin: s.begin}
 }
 
-// TestExplore tries everything that can happen to some messages in small worlds: there is one instance, or one beside another
+// TestExplore tries everything that can happen to some messages in small worlds: there is one instance, or one alongside another
 // that was paused and begins nothing; a message is begun once at most, in order; it is refused once at most, and not at all if
 // no instance is killed or paused and nothing is lost. When the faults stop, each message has been begun or refused.
 func TestExplore(t *testing.T) {

@@ -142,7 +142,7 @@ func (w *small) try(a smallMove) {
 		w.arrive(p)
 	case starts:
 		if n := len(w.gates); n > 0 && !w.gates[n-1].gone && w.gates[n-1].trusts {
-			w.violated("an instance starts beside another one")
+			w.violated("an instance starts alongside another one")
 		}
 		id := fmt.Sprint("gate", len(w.gates))
 		w.gates = append(w.gates, smallGate{worldGate: worldGate{ledger: Ledger[int]{Gate: id}, open: true}, trusts: true})

@@ -169,7 +169,7 @@ func TestHub_ReportsEachErrorOnce(t *testing.T) {
 		}
 
 		l.set(func() { l.final, l.err = false, nil })
-		again := h.Join("lock", l.how()) // beside the watcher that has not left yet
+		again := h.Join("lock", l.how()) // alongside the watcher that has not left yet
 		expect(t, "a", again)
 		w.Leave()
 		if h.subjects["lock"] != again.of {

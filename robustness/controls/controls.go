@@ -151,7 +151,7 @@ var All = []Control{
 		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(150, 400), Think: ms(0, 30)}), Faults: "nothing reaches Redis",
 	},
 	{
-		Name: "reader beside a writer", Rule: "a writer excludes all others", Broken: "readers are granted the lock in any mode",
+		Name: "reader with a writer", Rule: "a writer excludes all others", Broken: "readers are granted the lock in any mode",
 		Edits: []Edit{{"scripts/read_write_set.lua", "(free or not ours and value_of(hash, 'mode') == 'read')", "true"}},
 		Plan:  plan(busyOn(traffic.ReadWrite)),
 	},

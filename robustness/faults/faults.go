@@ -109,7 +109,7 @@ func (w *World) ofLease(from, to int) time.Duration {
 
 func (w *World) one(of ...string) string { return of[w.random.IntN(len(of))] }
 
-// during injects a fault, and records its time, also in faults.txt beside the histories.
+// during injects a fault, and records its time, also in faults.txt next to the histories.
 func (w *World) during(f history.Fault, do func() error) error {
 	f.From = history.Now()
 	err := do()

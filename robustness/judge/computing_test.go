@@ -19,7 +19,7 @@ func TestWorse_IsMoreThanChance(t *testing.T) {
 		{Leases{20, 0, time.Minute}, Leases{20, 0, 0}, false},
 	} {
 		if got := worse(c.a, c.b); got != c.want {
-			t.Errorf("%v beside %v: %v", c.a, c.b, got)
+			t.Errorf("%v with %v: %v", c.a, c.b, got)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (j *judge) open(l *lock, waits []lockRequest) (spans []history.Span) {
 	return spans
 }
 
-// room reports whether each waiting request could be granted beside the holders.
+// room reports whether each waiting request could be granted alongside the holders.
 func (j *judge) room(l *lock, at time.Duration, waiting, holding map[*history.Request]lockRequest) bool {
 	taken, most, shared := 0, 0, true
 	for _, s := range holding {

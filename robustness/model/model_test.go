@@ -36,7 +36,7 @@ func TestModels_AcceptOnlyPossibleHistories(t *testing.T) {
 		{"a token twice", Fenced, []Input{token(take("a", 1), 3), give("a"), token(take("b", 1), 3)}, false},
 		{"tokens start again", Fenced, []Input{token(take("a", 1), 3), give("a"), {Op: ResetTokens}, token(take("b", 1), 1)}, true},
 		{"plain among fenced", Mixed, []Input{token(take("a", 1), 3), give("a"), {Op: Acquire, Owner: "b", Count: 1, Plain: true}, give("b"), token(take("c", 1), 4)}, true},
-		{"plain beside fenced", Mixed, []Input{token(take("a", 1), 3), {Op: Acquire, Owner: "b", Count: 1, Plain: true}}, false},
+		{"plain with fenced", Mixed, []Input{token(take("a", 1), 3), {Op: Acquire, Owner: "b", Count: 1, Plain: true}}, false},
 		{
 			"a token twice, with a plain hold between", Mixed,
 			[]Input{
@@ -48,8 +48,8 @@ func TestModels_AcceptOnlyPossibleHistories(t *testing.T) {
 		{"re-entered with its token", ReentrantFenced, []Input{token(take("a", 1), 3), token(take("a", 2), 3)}, true},
 		{"re-entered with another token", ReentrantFenced, []Input{token(take("a", 1), 3), token(take("a", 2), 4)}, false},
 		{"readers", ReadWrite, []Input{read("a"), read("b"), leave("a"), leave("b"), take("c", 1)}, true},
-		{"a writer beside a reader", ReadWrite, []Input{read("a"), take("b", 1)}, false},
-		{"a reader beside a writer", ReadWrite, []Input{take("b", 1), read("a")}, false},
+		{"a writer with a reader", ReadWrite, []Input{read("a"), take("b", 1)}, false},
+		{"a reader with a writer", ReadWrite, []Input{take("b", 1), read("a")}, false},
 		{"a writer that becomes a reader", ReadWrite, []Input{take("a", 1), read("a"), give("a"), read("b")}, true},
 		{"a reader that becomes a writer", ReadWrite, []Input{read("a"), take("a", 1)}, false},
 		{"readers of a mutex", Mutex, []Input{read("a")}, false},

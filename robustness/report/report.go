@@ -151,7 +151,7 @@ func (r *Report) Print(to io.Writer) {
 		}
 		for _, library := range slices.Sorted(maps.Keys(r.Leases)) {
 			l := r.Leases[library]
-			line("leases beside busy goroutines\t%s: %d of %d lost, held for %v in all", library, l.Lost, l.Held, l.For.Round(time.Second))
+			line("leases next to busy goroutines\t%s: %d of %d lost, held for %v in all", library, l.Lost, l.Held, l.For.Round(time.Second))
 		}
 		line("two valid holds after a broken lease (excused)\t%v", r.ExcusedOverlap.Round(durationTo))
 	}

@@ -9,7 +9,7 @@ import (
 // The name that is locked through every API, and another member of its MultiLocks.
 const (
 	sharedName   = string(APIs)
-	sharedMember = "apis-beside"
+	sharedMember = "apis-member"
 )
 
 // throughAnyAPI acquires one lock by a goroutine, an actor, a future or a MultiLock, plain or

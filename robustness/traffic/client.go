@@ -249,7 +249,7 @@ func (c *client) stop() {
 // watch records when the process could not run, and what its goroutines do when it runs, but answers no request. A
 // process does not run either while one of its threads stands still that runs a goroutine: the kernel gives it no
 // processor, or it awaits a page. Others may continue, but not what waits for that goroutine, which may be the
-// guardian. So the watch stops the world now and then, which takes until that thread runs; but not beside goroutines
+// guardian. So the watch stops the world now and then, which takes until that thread runs; but not alongside goroutines
 // that compute, where that would change how they share the processors.
 func (c *client) watch(r *round) {
 	const beat, late = 10 * time.Millisecond, 30 * time.Millisecond
@@ -280,7 +280,7 @@ func (c *client) watch(r *round) {
 	}
 }
 
-// writeStacks writes the stacks of all goroutines into a file beside the history. Only the histories of rounds in which
+// writeStacks writes the stacks of all goroutines into a file next to the history. Only the histories of rounds in which
 // a promise was not kept stay.
 func (r *round) writeStacks(name string) {
 	out, err := os.Create(name)

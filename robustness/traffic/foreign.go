@@ -62,7 +62,7 @@ func (w *worker) atForeign() {
 			lock = s.ReadWriteLock(name).Write()
 		}
 	case Multi:
-		lock = lockkeeper.MultiLock(s.Lock(name), s.Lock(name+"-beside"))
+		lock = lockkeeper.MultiLock(s.Lock(name), s.Lock(name+"-member"))
 	default:
 		lock = s.Lock(name)
 	}

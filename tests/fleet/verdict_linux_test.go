@@ -18,13 +18,13 @@ type event struct {
 // verdict is what a history shows.
 type verdict struct {
 	starts, sent, begun, answered, refused, failed int
-	// doubles are the starts of an instance beside another.
+	// doubles are the starts of an instance alongside another.
 	doubles int
 	// unanswered were handled, and their answers are lost. repeated were begun, and again after their timeout: proto.actor
 	// sends such a request again.
 	unanswered, repeated int
 	// overruns are instances that have stopped too late, and robbed those whose entries Redis has lost: so say their processes.
-	// Excused is what happened beside them.
+	// Excused is what happened besides them.
 	overruns, robbed, excused int
 	// stored were written by the instance that may, and outdated refused by the store.
 	stored, outdated int
@@ -38,7 +38,7 @@ type verdict struct {
 }
 
 func (v *verdict) String() string {
-	return fmt.Sprintf("%d starts, %d of them beside another; %d sent, %d begun, %d answered, %d refused, %d failed %v; %d answers lost, %d begun again; "+
+	return fmt.Sprintf("%d starts, %d of them alongside another; %d sent, %d begun, %d answered, %d refused, %d failed %v; %d answers lost, %d begun again; "+
 		"%d stored, %d outdated; %d overruns, %d robbed, %d excused; "+
 		"longest request %v, longest gap of the singleton %v; "+
 		"its %d hand-overs: p50 %v, p95 %v; %d takeovers: p50 %v, p95 %v; %d answers: p50 %v, p95 %v",

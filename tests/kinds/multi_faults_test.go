@@ -55,7 +55,7 @@ func TestMultiLock_LossOfAMemberLosesAll(t *testing.T) {
 	b := newBundle(t, frequent, redistest.SharedServers(t, 2)...)
 	for i, m := range b.members {
 		hold := locktest.Acquire(t, b.Lock)
-		m.Do(t, append([]string{"DEL"}, left(t, m.Name, m.Server)...)...) // a read hold has a key beside the hash
+		m.Do(t, append([]string{"DEL"}, left(t, m.Name, m.Server)...)...) // a read hold has a key next to the hash
 		locktest.EndedBy(t, hold, messages.Reason_REASON_GONE)
 		b.awaitLeft(t)
 		if i != len(memberKinds) {

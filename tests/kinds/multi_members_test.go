@@ -29,7 +29,7 @@ func TestMultiLock_RefusesOneKeyTwice(t *testing.T) {
 		"a reader first":   {a.ReadWriteLock("v").Read(), b.ReadWriteLock("v").Write()},
 		"two readers":      {a.ReadWriteLock("r").Read(), b.ReadWriteLock("r").Read()},
 		"plain and fenced": {a.Lock("p"), b.FencedLock("p")},
-		"beside others":    {a.Lock("1"), b.Lock("2"), a.Lock("s"), b.Lock("s"), prefixed.Lock("s")},
+		"with others":      {a.Lock("1"), b.Lock("2"), a.Lock("s"), b.Lock("s"), prefixed.Lock("s")},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -206,7 +206,7 @@ func TestMultiLock_ReaderJoinsReaders(t *testing.T) {
 		})
 		locktest.Release(t, busy)
 		hold := locktest.Got(t, multis[0]).Hold
-		locktest.Release(t, locktest.Got(t, multis[1]).Hold) // beside the first
+		locktest.Release(t, locktest.Got(t, multis[1]).Hold) // alongside the first
 		locktest.Release(t, hold)
 	})
 	t.Run("the MultiLock waits for another lock", func(t *testing.T) {

@@ -60,6 +60,6 @@ func TestOneTokenCounter_LeavesNoKeys(t *testing.T) {
 	}
 	k.Do(t, "SET", keyspace.Token("app:a"), "1") // of another setting: without effect
 	hold = locktest.Acquire(t, other.FencedLock("a"))
-	grows("beside a counter of its own", hold.Token())
+	grows("with a counter of its own", hold.Token())
 	locktest.Release(t, hold)
 }

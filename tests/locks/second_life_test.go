@@ -260,8 +260,8 @@ func TestOwnerThatPanicsWhenStopped_LosesItsLock(t *testing.T) {
 			}))
 			locktest.Await(t, "the grant", granted)
 			// By the end of this wait, the lock actor has handled all timers of the grant.
-			hold := locktest.Acquire(t, s.Lock(k.LockName+" beside"))
-			if _, err := s.Lock(k.LockName+" beside").Acquire(t.Context(), lockkeeper.WithWait(time.Second)); !errors.Is(err, lockkeeper.ErrTimeout) {
+			hold := locktest.Acquire(t, s.Lock(k.LockName+" too"))
+			if _, err := s.Lock(k.LockName+" too").Acquire(t.Context(), lockkeeper.WithWait(time.Second)); !errors.Is(err, lockkeeper.ErrTimeout) {
 				t.Error(err)
 			}
 			locktest.Release(t, hold)

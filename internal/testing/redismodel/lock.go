@@ -33,7 +33,7 @@ type Field struct {
 	Write bool
 }
 
-// ReadLease is the key beside the hash of a read/write lock for the N-th read hold of an owner.
+// ReadLease is the key next to the hash of a read/write lock for the N-th read hold of an owner.
 type ReadLease struct {
 	Owner
 	N     int

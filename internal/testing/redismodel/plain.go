@@ -7,7 +7,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// withTokens runs a command on the plain or the fenced lock; the latter has a token counter beside the hash.
+// withTokens runs a command on the plain or the fenced lock; the latter has a token counter next to the hash.
 func (r *run) withTokens(part int) lock.Result {
 	answer := r.plain(part)
 	if r.Kind == lock.Acquire && answer.Outcome == lock.Done {

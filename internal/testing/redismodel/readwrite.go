@@ -17,7 +17,7 @@ func (l *Lock) Written() bool {
 	return false
 }
 
-// readWrite runs a command on the read/write lock: a hash with a field for each holder, and a key beside it
+// readWrite runs a command on the read/write lock: a hash with a field for each holder, and a key next to it
 // for the lease of each read hold.
 func (r *run) readWrite(part int) lock.Result {
 	l := &r.parts[part]

@@ -89,7 +89,7 @@ var foreignTypes = map[string][]string{
 	"zset":   {"ZADD", "100", "ann", "200", "tiger"},
 }
 
-// foreignKeys are such commands for the keys beside a lock. In the last two, 16 entries have the form of owners, and
+// foreignKeys are such commands for the keys next to a lock. In the last two, 16 entries have the form of owners, and
 // count as dead.
 func foreignKeys() map[string][]string {
 	list, set := []string{"RPUSH"}, []string{"ZADD"}
