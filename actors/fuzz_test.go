@@ -73,9 +73,9 @@ func FuzzRequests(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, wire []byte, setting uint8) {
-		r := home("1", rueidis.ClientModeStandalone)
+		r := unstarted("1", rueidis.ClientModeStandalone)
 		if setting&1 != 0 {
-			r = home("1", rueidis.ClientModeCluster)
+			r = unstarted("1", rueidis.ClientModeCluster)
 		}
 		if setting&2 != 0 {
 			r.rules.KeyPrefix = "app:"
@@ -92,7 +92,7 @@ func FuzzRequests(f *testing.F) {
 		about := aboutOf(m)
 		call, err := r.rules.Read(m, owner)
 		if err == nil {
-			passed(t, r, m, call)
+			expectAllowed(t, r, m, call)
 			return
 		}
 		text := err.Error()
@@ -153,8 +153,8 @@ func multi(members ...*messages.Lock) *messages.Lock {
 	return &messages.Lock{Kind: messages.Kind_KIND_MULTI, Members: members}
 }
 
-// passed expects of a request that it asks for nothing that is not allowed.
-func passed(t *testing.T, r *Runtime, m proto.Message, call *request.Call) {
+// expectAllowed checks that a request which has passed asks for nothing that is not allowed.
+func expectAllowed(t *testing.T, r *Runtime, m proto.Message, call *request.Call) {
 	t.Helper()
 	key, members := kinds.KeyOf(call), call.Members
 	newLockActor(r, new(shell.Shell), key, call.LockKind(), members) // finds a kind of lock for it
@@ -225,9 +225,9 @@ func FuzzCheckName(f *testing.F) {
 		if !utf8.ValidString(prefix) {
 			return // which Config does not let pass
 		}
-		r := home("1", rueidis.ClientModeStandalone)
+		r := unstarted("1", rueidis.ClientModeStandalone)
 		if cluster {
-			r = home("1", rueidis.ClientModeCluster)
+			r = unstarted("1", rueidis.ClientModeCluster)
 		}
 		r.rules.KeyPrefix = prefix
 		full := prefix + name

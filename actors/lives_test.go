@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
@@ -25,54 +23,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/internal/shell"
-	"github.com/lockkeeper-go/lockkeeper/internal/testing/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
-
-// start brings up a system on the shared server, whose lock actors leave when they were idle
-// for so long.
-func start(t *testing.T, idle time.Duration) *Runtime {
-	t.Helper()
-	client, err := redisio.Connect(redistest.Shared(t).URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	system := quiet.ActorSystem()
-	r := Start(system, client, Config{
-		Config: machine.Config{
-			Watchdog: time.Minute, Renewal: 20 * time.Second, HandOffLimit: 5 * time.Millisecond, ForcedYield: time.Second,
-			Poll: time.Second, CallTimeout: 2 * time.Second, QueueLimit: 100,
-		},
-		WaiterTimeout: 5 * time.Second, Idle: idle, Logger: system.Logger(),
-	})
-	t.Cleanup(func() {
-		r.Close(nil)
-		client.Close()
-	})
-	return r
-}
-
-// call has a call answered.
-func (r *Runtime) call(t *testing.T, call *request.Call) request.Outcome {
-	t.Helper()
-	out, _ := r.Do(t.Context(), call)
-	return out
-}
-
-// use takes and gives back a lock.
-func (r *Runtime) use(t *testing.T, name string) (granted request.Outcome) {
-	t.Helper()
-	acquire := &request.Call{Op: request.OpAcquire, Name: name}
-	if granted = r.call(t, acquire); granted.Kind != machine.Granted {
-		t.Fatalf("%s: the request for a free lock was answered %+v", name, granted)
-	}
-	if freed := r.call(t, acquire.About(request.OpRelease, granted.HoldID)); freed.Kind != machine.Freed {
-		t.Fatalf("%s: the release was answered %+v", name, freed)
-	}
-	return granted
-}
 
 // proto.actor's list of the guardian's children keeps the PIDs of actors that have gone, in the part of its array that
 // it does not use. They must not keep anything alive.
@@ -97,7 +50,7 @@ func TestRetirement_LocksAreCollected(t *testing.T) {
 func TestIdleActors_LeaveEarlyWhenThereAreMany(t *testing.T) {
 	r, name := start(t, time.Hour), redistest.Name(t)
 	held := &request.Call{Op: request.OpAcquire, Name: name + "held"}
-	granted := r.call(t, held)
+	granted := r.take(t, held)
 	of := r.locks.Get(kinds.KeyOf(held))
 	var wg sync.WaitGroup
 	const users = 16
@@ -119,9 +72,7 @@ func TestIdleActors_LeaveEarlyWhenThereAreMany(t *testing.T) {
 	if r.locks.Get(kinds.KeyOf(held)) != of {
 		t.Error("the actor of a lock that is held has left")
 	}
-	if out := r.call(t, held.About(request.OpRelease, granted.HoldID)); out.Kind != machine.Freed {
-		t.Errorf("the release is answered %+v", out)
-	}
+	r.giveBack(t, held, granted)
 }
 
 // A request may name an owner of a hold that is over by the time it arrives. If the lock
@@ -160,9 +111,7 @@ func TestAcquire_LaterThanTheLastReleaseIsGivenBack(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			r, server, name := start(t, time.Minute), redistest.Shared(t), redistest.Name(t)
 			call := &request.Call{Op: request.OpAcquire, Name: name}
-			if out := r.call(t, call); out.Kind != machine.Granted {
-				t.Fatalf("the request for a free lock was answered %+v", out)
-			}
+			r.take(t, call)
 			a := r.locks.Get(kinds.KeyOf(call))
 			giveUp(r, a)
 			redistest.Eventually(t, "the last release", func() bool { return len(server.Keys(t, name)) == 0 })
@@ -197,19 +146,13 @@ func TestRetires_ComesBeforeTheNextActor(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			r, name, inTime := start(t, time.Minute), redistest.Name(t), make(chan bool, 1)
-			r.injected = append(r.injected, func(next actor.ReceiverFunc) actor.ReceiverFunc {
-				return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
-					if next, ok := e.Message.(*shell.Entering); ok {
-						a := next.Tenant.(*lockActor)
-						a.adapter = retiringAdapter{a.adapter, func() {
-							select {
-							case inTime <- r.locks.Get(a.key) == a && !a.gate.Closed():
-							default:
-							}
-						}}
+			r.adapt(func(a *lockActor) kinds.Adapter {
+				return retiringAdapter{a.adapter, func() {
+					select {
+					case inTime <- r.locks.Get(a.key) == a && !a.gate.Closed():
+					default:
 					}
-					next(c, e)
-				}
+				}}
 			})
 			r.use(t, name)
 			a := r.locks.Get(kinds.Key{Name: name})
@@ -246,9 +189,6 @@ func TestStoppedActor_SettlesReplies(t *testing.T) {
 		t.Errorf("%d of 2 are settled", adapter.late)
 	}
 }
-
-// TestMain stops the shared redis-server and finds goroutines that were left behind.
-func TestMain(m *testing.M) { redistest.Main(m) }
 
 // recipient is a requester in whose process a panic is.
 type recipient struct{ request.Requester }

@@ -14,7 +14,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// client is a client that is only asked how it is set up.
 type client struct {
 	rueidis.Client
 	mode rueidis.ClientMode
@@ -22,7 +21,8 @@ type client struct {
 
 func (c client) Mode() rueidis.ClientMode { return c.mode }
 
-func home(id string, mode rueidis.ClientMode) *Runtime {
+// unstarted is a system without actors, whose client is only asked how it is set up.
+func unstarted(id string, mode rueidis.ClientMode) *Runtime {
 	r := &Runtime{id: id, redis: redisclient.New(client{mode: mode}, 0)}
 	r.server = backend.NewServer(r, r.redis, backend.Config{User: r})
 	r.kinds, r.clocks = kinds.New(kinds.Settings{ID: id, Server: r.server, Config: &r.cfg.Config}), alarm.New(r.Now, r.redis.InRound)
@@ -31,7 +31,7 @@ func home(id string, mode rueidis.ClientMode) *Runtime {
 }
 
 func TestMembers_AreTakenByName(t *testing.T) {
-	one, two := home("1", rueidis.ClientModeStandalone), home("2", rueidis.ClientModeStandalone)
+	one, two := unstarted("1", rueidis.ClientModeStandalone), unstarted("2", rueidis.ClientModeStandalone)
 	given := []request.Member{
 		{System: two, Name: "b", Kind: messages.Kind_KIND_FENCED}, {System: one, Name: "c"},
 		{System: two, Name: "a", Kind: messages.Kind_KIND_FENCED}, {System: one, Name: "b", Kind: messages.Kind_KIND_FENCED},
@@ -66,7 +66,7 @@ func TestMembers_AreTakenByName(t *testing.T) {
 
 // What differs in any member is another lock, also when names look like separators.
 func TestMembers_AnyDifferenceMakesAnotherLock(t *testing.T) {
-	one, two := home("1", rueidis.ClientModeStandalone), home("2", rueidis.ClientModeStandalone)
+	one, two := unstarted("1", rueidis.ClientModeStandalone), unstarted("2", rueidis.ClientModeStandalone)
 	known := map[string]string{}
 	for what, members := range map[string][]request.Member{
 		"two":          {{System: one, Name: "a"}, {System: one, Name: "b"}},

@@ -17,16 +17,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// leave makes an idle lock actor leave its shell to the next.
-func (r *Runtime) leave(t *testing.T, name string) (left *lockActor) {
-	t.Helper()
-	left = r.locks.Get(kinds.Key{Name: name})
-	r.crowded.Store(true)
-	left.post(leaveIfIdle{left})
-	redistest.Eventually(t, "the lock actor to leave", func() bool { return left.shell.Tenant() == nil })
-	return left
-}
-
 // A message that comes for a lock when another one has its PID does not touch that: a request goes back to the
 // guardian, and is carried out for its own lock.
 func TestStaleMessage_ReachesNoOtherLock(t *testing.T) {
@@ -34,7 +24,7 @@ func TestStaleMessage_ReachesNoOtherLock(t *testing.T) {
 	r.use(t, name)
 	stale := r.leave(t, name)
 	held := &request.Call{Op: request.OpAcquire, Name: name + "next"}
-	granted := r.call(t, held)
+	granted := r.take(t, held)
 	next := r.locks.Get(kinds.KeyOf(held))
 	if next.pid != stale.pid {
 		t.Fatal("the next lock has a PID of its own")
@@ -59,9 +49,7 @@ func TestStaleMessage_ReachesNoOtherLock(t *testing.T) {
 			stale.post(m)
 		}
 	}
-	if out := r.call(t, held.About(request.OpRelease, granted.HoldID)); out.Kind != machine.Freed {
-		t.Errorf("the release is answered %+v", out)
-	}
+	r.giveBack(t, held, granted)
 }
 
 // The actor of one lock is restarted with that, though others had the PID before.
@@ -70,7 +58,7 @@ func TestReusedActor_SurvivesItsCrash(t *testing.T) {
 	o.use(t, name)
 	stale := o.leave(t, name)
 	held := &request.Call{Op: request.OpAcquire, Name: name + "next"}
-	granted := o.call(t, held)
+	granted := o.take(t, held)
 	a := o.locks.Get(kinds.KeyOf(held))
 	if a.pid != stale.pid {
 		t.Fatal("the next lock has a PID of its own")
@@ -86,9 +74,7 @@ func TestReusedActor_SurvivesItsCrash(t *testing.T) {
 	if got := <-directives; got != actor.RestartDirective {
 		t.Errorf("the supervisor decides to %v", got)
 	}
-	if out := o.call(t, held.About(request.OpRelease, granted.HoldID)); out.Kind != machine.Freed {
-		t.Errorf("the release is answered %+v", out)
-	}
+	o.giveBack(t, held, granted)
 }
 
 // Many goroutines that begin to use the same new names at once have one lock actor of each, and each other excluded.
@@ -106,15 +92,9 @@ func TestFreeShells_GoToOneActorOfAName(t *testing.T) {
 		all.Go(func() {
 			for i := range inside {
 				acquire := &request.Call{Op: request.OpAcquire, Name: fmt.Sprint(name, i)}
-				granted := r.call(t, acquire)
-				if granted.Kind != machine.Granted {
-					t.Errorf("the request for a free lock was answered %+v", granted)
-					return
-				}
+				granted := r.take(t, acquire)
 				inside[i]++ // the race detector sees two at once
-				if freed := r.call(t, acquire.About(request.OpRelease, granted.HoldID)); freed.Kind != machine.Freed {
-					t.Errorf("the release was answered %+v", freed)
-				}
+				r.giveBack(t, acquire, granted)
 			}
 		})
 	}
@@ -145,8 +125,8 @@ func TestFreeShell_GetsNoLockActorAfterClose(t *testing.T) {
 	<-r.Ended()
 }
 
-// inAnyForm calls a function for a lock on one key, and for a MultiLock.
-func inAnyForm(t *testing.T, test func(t *testing.T, r *Runtime, about func(op request.Op) *request.Call)) {
+// eachForm runs a test for a lock on one key, and for a MultiLock.
+func eachForm(t *testing.T, test func(t *testing.T, r *Runtime, about func(op request.Op) *request.Call)) {
 	for what, several := range map[string]bool{"one lock": false, "several locks": true} {
 		t.Run(what, func(t *testing.T) {
 			r, name := start(t, time.Hour), redistest.Name(t)
@@ -162,7 +142,8 @@ func inAnyForm(t *testing.T, test func(t *testing.T, r *Runtime, about func(op r
 	}
 }
 
-func (r *Runtime) areListed(key kinds.Key) (listed bool) {
+// lists reports whether the lock actor of a key, or of a MultiLock, is listed.
+func (r *Runtime) lists(key kinds.Key) (listed bool) {
 	for range r.composites.Range {
 		listed = true
 	}
@@ -172,7 +153,7 @@ func (r *Runtime) areListed(key kinds.Key) (listed bool) {
 // The host may stop a free shell when a goroutine has taken it for the lock of its request. That is refused, and the
 // next request of the name gets a lock actor.
 func TestFreeShell_IsStoppedBeforeItsLockActorEnters(t *testing.T) {
-	inAnyForm(t, func(t *testing.T, r *Runtime, about func(op request.Op) *request.Call) {
+	eachForm(t, func(t *testing.T, r *Runtime, about func(op request.Op) *request.Call) {
 		r.use(t, "before")
 		r.leave(t, "before")
 		free := r.shells.Take()
@@ -185,7 +166,7 @@ func TestFreeShell_IsStoppedBeforeItsLockActorEnters(t *testing.T) {
 		call := about(request.OpForceRelease)
 		a := r.claim(free, kinds.KeyOf(call), call)
 		redistest.Eventually(t, "the lock actor that has not entered to be listed no more", func() bool {
-			return a.gate.Closed() && !r.areListed(a.key)
+			return a.gate.Closed() && !r.lists(a.key)
 		})
 		a.post(call)
 		if _, out := call.Future.Await(nil); out.Reason != machine.Closed {
@@ -217,28 +198,18 @@ func TestGone_IsCalledOnceHoweverTheActorLeaves(t *testing.T) {
 		"stopped":   func(r *Runtime, a *lockActor) { r.root.Stop(a.pid) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			inAnyForm(t, func(t *testing.T, r *Runtime, about func(op request.Op) *request.Call) {
+			eachForm(t, func(t *testing.T, r *Runtime, about func(op request.Op) *request.Call) {
 				gone := new(atomic.Int64)
-				r.injected = append(r.injected, func(next actor.ReceiverFunc) actor.ReceiverFunc {
-					return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
-						if next, ok := e.Message.(*shell.Entering); ok {
-							a := next.Tenant.(*lockActor)
-							a.adapter = goneAdapter{a.adapter, gone}
-						}
-						next(c, e)
-					}
-				})
+				r.adapt(func(a *lockActor) kinds.Adapter { return goneAdapter{a.adapter, gone} })
 				acquire := about(request.OpAcquire)
-				granted := r.call(t, acquire)
+				granted := r.take(t, acquire)
 				a := r.locks.Get(kinds.KeyOf(acquire))
-				if !r.areListed(kinds.Key{}) && acquire.Members != nil {
+				if !r.lists(kinds.Key{}) && acquire.Members != nil {
 					t.Error("its members do not know of it")
 				}
-				if freed := r.call(t, acquire.About(request.OpRelease, granted.HoldID)); freed.Kind != machine.Freed {
-					t.Fatalf("the release was answered %+v", freed)
-				}
+				r.giveBack(t, acquire, granted)
 				leave(r, a)
-				redistest.Eventually(t, "the lock actor to leave", func() bool { return !r.areListed(a.key) && gone.Load() > 0 })
+				redistest.Eventually(t, "the lock actor to leave", func() bool { return !r.lists(a.key) && gone.Load() > 0 })
 				if n := gone.Load(); n > 1 {
 					t.Errorf("the adapter is notified %d times", n)
 				}
@@ -279,14 +250,13 @@ func TestRetired_EndsAFreeShell(t *testing.T) {
 
 // A lock actor that waits for the rest of its requests, to leave for another kind, refuses the requests that it has if
 // it is stopped meanwhile. The next request of the name gets a lock actor.
-func TestFormatChange_EndsWithTheActor(t *testing.T) {
+func TestChangeOfKind_EndsWithTheActor(t *testing.T) {
 	r, name, handled, once := start(t, time.Hour), redistest.Name(t), make(chan struct{}), new(sync.Once)
-	r.injected = append(r.injected, func(next actor.ReceiverFunc) actor.ReceiverFunc {
-		return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
-			next(c, e)
-			if call, ok := e.Message.(*request.Call); ok && call.Kind == messages.Kind_KIND_FAIR {
-				once.Do(func() { close(handled) })
-			}
+	r.aroundEach(func(m any, handle func()) {
+		call, ok := m.(*request.Call)
+		isFair := ok && call.Kind == messages.Kind_KIND_FAIR // afterwards another request may use its memory
+		if handle(); isFair {
+			once.Do(func() { close(handled) })
 		}
 	})
 	r.use(t, name)

@@ -11,20 +11,17 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/internal/shell"
-	"github.com/lockkeeper-go/lockkeeper/internal/testing/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// observed is a system that does not poll, behind a proxy, and what is seen of it.
+// observed is a system that does not poll, behind a proxy, and what it was seen to do.
 type observed struct {
 	*Runtime
 	server *redistest.Server
@@ -41,22 +38,11 @@ func startObserved(t *testing.T, url func(addr string) string) *observed {
 	t.Helper()
 	o := &observed{server: redistest.Shared(t)}
 	proxy := redistest.NewProxy(t, o.server.Addr())
-	client, err := redisio.Connect(url(proxy.Addr()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	system := quiet.ActorSystem()
-	faultinject.Into(system, o.middleware)
-	o.Runtime = Start(system, client, Config{
-		Config: machine.Config{
-			Watchdog: time.Minute, Renewal: 20 * time.Second, HandOffLimit: 5 * time.Millisecond, ForcedYield: time.Second, Poll: time.Hour,
-			CallTimeout: time.Minute, QueueLimit: 100,
-		},
-		KeyPrefix: "app: ", WaiterTimeout: 5 * time.Second, Idle: time.Minute, Logger: system.Logger(),
-	})
+	o.Runtime = startOn(t, url(proxy.Addr()), func(cfg *Config) {
+		cfg.Poll, cfg.CallTimeout, cfg.KeyPrefix, cfg.Idle = time.Hour, time.Minute, "app: ", time.Minute
+	}, o.middleware)
 	o.turns = keyspace.TurnChannel(o.id)
-	t.Cleanup(func() { o.Close(nil); client.Close() })
-	proxy.DropRepliesTo(func(cmd []string) bool {
+	proxy.DropRepliesTo(func(cmd []string) bool { // it drops none, and sees all commands
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		for _, word := range cmd {
@@ -74,15 +60,11 @@ func plain(addr string) string { return "redis://" + addr }
 func (o *observed) middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
 		o.mu.Lock()
-		crashes := o.crash != nil && o.crash(e.Message)
-		if crashes {
+		if o.crash != nil && o.crash(e.Message) {
 			o.crash = nil
-		}
-		o.mu.Unlock()
-		if crashes {
+			o.mu.Unlock()
 			panic(fmt.Sprintf("before %T", e.Message))
 		}
-		o.mu.Lock()
 		switch m := unrepeated(e.Message).(type) {
 		case *kinds.Reply:
 			if m.Lock.Outcome == lock.Refused {
@@ -103,9 +85,8 @@ func (o *observed) crashOnce(before func(m any) bool) {
 	o.crash = before
 }
 
-// wait acquires a lock that another has for ever, and returns when nothing but a message brings
-// the next try.
-func (o *observed) wait(t *testing.T, name string) (granted <-chan request.Outcome, call *request.Call) {
+// waitInVain acquires a lock that another client holds for ever, and returns when only a message brings the next try.
+func (o *observed) waitInVain(t *testing.T, name string) (granted <-chan request.Outcome, call *request.Call) {
 	t.Helper()
 	key, result := o.cfg.KeyPrefix+name, make(chan request.Outcome, 1)
 	o.server.MustDo(t, "HSET", key, "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57", "1")
@@ -139,23 +120,22 @@ func (o *observed) transfer(t *testing.T, name string) machine.Transfer {
 	return transfer
 }
 
-func (o *observed) heard() []machine.Transfer {
+// heardOf returns the transfers that have reached a lock actor.
+func (o *observed) heardOf() []machine.Transfer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.transfers
 }
 
-// frees takes a grant and gives the lock back.
-func (o *observed) frees(t *testing.T, granted <-chan request.Outcome, call *request.Call) {
+// awaitAndRelease waits for the grant of a lock, and releases it.
+func (o *observed) awaitAndRelease(t *testing.T, granted <-chan request.Outcome, call *request.Call) {
 	t.Helper()
 	select {
 	case answer := <-granted:
 		if answer.Kind != machine.Granted {
 			t.Fatalf("the request for a free lock was answered %+v", answer)
 		}
-		if freed, _ := o.Do(t.Context(), call.About(request.OpRelease, answer.HoldID)); freed.Kind != machine.Freed {
-			t.Fatalf("the release was answered %+v", freed)
-		}
+		o.giveBack(t, call, answer)
 	case <-time.After(redistest.Limit):
 		t.Fatal("the lock was not granted")
 	}
@@ -166,7 +146,7 @@ func (o *observed) frees(t *testing.T, granted <-chan request.Outcome, call *req
 func TestTransfer_ReachesItsLockActor(t *testing.T) {
 	o := startObserved(t, plain)
 	name := redistest.Name(t) + " with spaces"
-	granted, call := o.wait(t, name)
+	granted, call := o.waitInVain(t, name)
 	key := o.cfg.KeyPrefix + name
 	for _, payload := range []string{"", "0", "1 1 0", "1 1 0 ", "1 x 0 " + key, "0 1 0 " + key,
 		"1 1 0 " + name, "1 1 0 other", "1 1 0 " + key + " "} {
@@ -174,13 +154,13 @@ func TestTransfer_ReachesItsLockActor(t *testing.T) {
 	}
 	o.server.MustDo(t, "PUBLISH", keyspace.TurnChannel("another"), "1 1 0 "+key)
 	want := o.transfer(t, name)
-	o.frees(t, granted, call)
-	if heard := o.heard(); len(heard) != 1 || !reflect.DeepEqual(heard[0], want) {
+	o.awaitAndRelease(t, granted, call)
+	if heard := o.heardOf(); len(heard) != 1 || !reflect.DeepEqual(heard[0], want) {
 		t.Errorf("transfers %+v, want %+v", heard, want)
 	}
 	o.server.MustDo(t, "PUBLISH", o.turns, "77 78 79 "+key)
-	redistest.Eventually(t, "the next transfer", func() bool { return len(o.heard()) == 2 })
-	if got, want := o.heard()[1], (machine.Transfer{Term: 77, Seq: 78, Tokens: []int64{79}}); !reflect.DeepEqual(got, want) {
+	redistest.Eventually(t, "the next transfer", func() bool { return len(o.heardOf()) == 2 })
+	if got, want := o.heardOf()[1], (machine.Transfer{Term: 77, Seq: 78, Tokens: []int64{79}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("transferred %+v, want %+v", got, want)
 	}
 }
@@ -195,14 +175,14 @@ func TestTransfer_IsHandledAgainAfterACrash(t *testing.T) {
 		t.Run(who, func(t *testing.T) {
 			o := startObserved(t, plain)
 			name := redistest.Name(t)
-			granted, call := o.wait(t, name)
+			granted, call := o.waitInVain(t, name)
 			o.crashOnce(before)
 			if who == "subscriber" {
 				o.server.MustDo(t, "PUBLISH", o.turns, "1 1 0 "+o.cfg.KeyPrefix+name)
 			}
 			o.transfer(t, name)
-			o.frees(t, granted, call)
-			if n := len(o.heard()); n != 1 {
+			o.awaitAndRelease(t, granted, call)
+			if n := len(o.heardOf()); n != 1 {
 				t.Errorf("%d transfers were heard of, want 1", n)
 			}
 		})
@@ -217,13 +197,13 @@ func TestTurnChannel_StaysUntilClose(t *testing.T) {
 	if n := o.server.Subscribers(t, o.turns); n != 0 {
 		t.Errorf("%d subscribers before the first wait", n)
 	}
-	granted, call := o.wait(t, name)
+	granted, call := o.waitInVain(t, name)
 	channel, waiters := keyspace.Channel(o.cfg.KeyPrefix+name), keyspace.Waiters(o.cfg.KeyPrefix+name)
 	o.server.AwaitSubscribers(t, channel, 1)
 	o.server.AwaitSubscribers(t, waiters, 1)
 	o.server.AwaitSubscribers(t, o.turns, 1)
 	o.transfer(t, name)
-	o.frees(t, granted, call)
+	o.awaitAndRelease(t, granted, call)
 	o.server.AwaitSubscribers(t, channel, 0)
 	o.server.AwaitSubscribers(t, waiters, 0)
 	o.server.AwaitSubscribers(t, o.turns, 1)
