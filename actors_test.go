@@ -29,9 +29,7 @@ func release(t *testing.T, p *locktest.Probe, k locktest.Key) {
 
 // spared names a lock for which no fault is injected.
 func spared(k locktest.Key) locktest.Key {
-	k.LockName += " spared"
-	k.Name = k.LockName
-	return k
+	return locktest.KeyOf(k.Server, k.LockName+" spared")
 }
 
 // A restart keeps the PID, and so the owner's holds and requests: both can be used after it.

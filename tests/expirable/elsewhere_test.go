@@ -20,9 +20,9 @@ func TestExpirable_SurvivesASlotMove(t *testing.T) {
 	held := []*lockkeeper.Permit{acquire(t, p), acquire(t, p)}
 	from.BeginMove(t, slot, to)
 	from.MigrateKeys(t, slot, to, keyspace.Taken(name))
-	waiter := soon(locktest.Within(t), p)
+	waiter := acquireSoon(locktest.Within(t), p)
 	released := locktest.Go(func() error { return held[0].Release(locktest.Within(t)) })
-	outlasts(t, s.System, name, watchdog*5/4) // only renewals have to work
+	awaitHeldFor(t, s.System, name, watchdog*5/4) // only renewals have to work
 	if !held[1].Valid() {
 		t.Error(held[1].Err())
 	}

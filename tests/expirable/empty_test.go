@@ -199,8 +199,8 @@ func TestExpirable_WaitsAnewAfterPermitsVanish(t *testing.T) {
 	here.Proxy.Freeze(false)
 }
 
-// A System may find out, by an extension, that Redis has lost a permit with a long lease, while it sets the number again
-// with that permit. The permit goes back, and is not taken for the long lease.
+// A System may find out, by an extension, that Redis has lost a permit with a long lease, while it sets the number
+// again with that permit. The permit goes back, and is not taken for the long lease.
 func TestExpirable_RestoresNoPermitWithoutAHolder(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -210,7 +210,7 @@ func TestExpirable_RestoresNoPermitWithoutAHolder(t *testing.T) {
 	locktest.Must(p.TrySetPermits(locktest.Within(t), 2))(t)
 	long := acquire(t, p, lockkeeper.WithLease(time.Hour))
 	server.Do(t, "FLUSHALL")
-	waiter := soon(locktest.Within(t), p)
+	waiter := acquireSoon(locktest.Within(t), p)
 	redistest.Eventually(t, "a wait for the number", func() bool { return restoreTTL(t, server, name) > 0 })
 	redistest.Eventually(t, "the end of the wait", func() bool { return restoreTTL(t, server, name) < watchdog*13/12 })
 	block := func(on bool) { here.Proxy.Set(func(r *rig.Rules) { r.Up.Blocked = on }) }

@@ -24,7 +24,7 @@ func TestExtend_SetsTheExpiry(t *testing.T) {
 		if left := permit.Left(); left > lease-lease/100 || left < lease-lease/100-30*time.Second {
 			t.Errorf("%v are left of %v", left, lease)
 		}
-		for i, end := range ends(t, server, name) {
+		for i, end := range expiries(t, server, name) {
 			if left := time.Until(end); left > all[i]+time.Second || left < all[i]-30*time.Second {
 				t.Errorf("permit %d expires in %v, want %v of %v", i, left, all[i], all)
 			}
@@ -52,17 +52,17 @@ func TestExtend_ByMessageNamesThePermit(t *testing.T) {
 	s, k := locktest.New(t, lockkeeper.Config{})
 	name, holder, other := k.LockName, s.Probe(t), s.Probe(t)
 	locktest.Must(s.ExpirableSemaphore(name).TrySetPermits(locktest.Within(t), 2))(t)
-	granted := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: named(name)})
+	granted := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: message(name)})
 	for _, m := range []*messages.Extend{{Lease: durationpb.New(time.Hour)}, {HoldId: granted.HoldId, Lease: durationpb.New(2 * time.Hour)}} {
-		m.Lock = named(name)
+		m.Lock = message(name)
 		if a := locktest.Ask[*messages.Extended](t, holder, m); a.HoldId != granted.HoldId || a.Validity.AsDuration() < 50*time.Minute {
 			t.Errorf("answered %v", a)
 		}
 	}
-	locktest.ExpectRefusal(t, other, &messages.Extend{Lock: named(name)}, messages.Reason_REASON_NOT_HELD)
-	ofFuture := locktest.Future[*messages.Acquired](t, s, &messages.Acquire{Lock: named(name), Lease: durationpb.New(time.Minute)})
-	locktest.ExpectRefusal(t, other, &messages.Extend{Lock: named(name), HoldId: ofFuture.HoldId}, messages.Reason_REASON_INVALID, "give a lease")
-	locktest.Ask[*messages.Released](t, other, &messages.Release{Lock: named(name), HoldId: ofFuture.HoldId})
+	locktest.ExpectRefusal(t, other, &messages.Extend{Lock: message(name)}, messages.Reason_REASON_NOT_HELD)
+	ofFuture := locktest.Future[*messages.Acquired](t, s, &messages.Acquire{Lock: message(name), Lease: durationpb.New(time.Minute)})
+	locktest.ExpectRefusal(t, other, &messages.Extend{Lock: message(name), HoldId: ofFuture.HoldId}, messages.Reason_REASON_INVALID, "give a lease")
+	locktest.Ask[*messages.Released](t, other, &messages.Release{Lock: message(name), HoldId: ofFuture.HoldId})
 	holder.Die()
-	redistest.Eventually(t, "the permit of the dead", func() bool { return count(t, other, name) == "2 0 2 0" })
+	redistest.Eventually(t, "the permit of the dead", func() bool { return numbersOf(t, other, name) == "2 0 2 0" })
 }

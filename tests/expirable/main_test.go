@@ -49,8 +49,8 @@ func release(t *testing.T, permits ...*lockkeeper.Permit) {
 	}
 }
 
-// soon acquires on a goroutine.
-func soon(ctx context.Context, p *lockkeeper.ExpirableSemaphore, options ...lockkeeper.Option) <-chan error {
+// acquireSoon acquires on a goroutine.
+func acquireSoon(ctx context.Context, p *lockkeeper.ExpirableSemaphore, options ...lockkeeper.Option) <-chan error {
 	return locktest.Go(func() error {
 		permit, err := p.Acquire(ctx, options...)
 		if err != nil {
@@ -71,8 +71,8 @@ func awaitPermits(t *testing.T, p *lockkeeper.ExpirableSemaphore, free, taken in
 	})
 }
 
-// outlasts waits until the first holder of a name in a System has held it for d.
-func outlasts(t *testing.T, s *lockkeeper.System, name string, d time.Duration) {
+// awaitHeldFor waits until the first holder of a name in a System has held it for d.
+func awaitHeldFor(t *testing.T, s *lockkeeper.System, name string, d time.Duration) {
 	t.Helper()
 	redistest.Eventually(t, fmt.Sprint("a hold of ", d), func() bool {
 		all, err := s.Locks(locktest.Within(t))
@@ -81,8 +81,8 @@ func outlasts(t *testing.T, s *lockkeeper.System, name string, d time.Duration) 
 	})
 }
 
-// ends are the times at which the taken permits expire, in order.
-func ends(t *testing.T, server *redistest.Server, name string) (all []time.Time) {
+// expiries are the times at which the taken permits expire, in order.
+func expiries(t *testing.T, server *redistest.Server, name string) (all []time.Time) {
 	t.Helper()
 	taken := locktest.Must(server.Do(t, "EVAL", "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')", "1", keyspace.Taken(name)).AsStrSlice())(t)
 	for i := 1; i < len(taken); i += 2 {

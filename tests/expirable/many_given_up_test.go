@@ -15,14 +15,14 @@ func TestExpirable_GivenUpReleasesManyHolds(t *testing.T) {
 	t.Parallel()
 	faults, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{})
 	name, holder := k.LockName, s.Probe(t)
-	locktest.Ask[*messages.ExpirablePermitsSet](t, holder, &messages.SetExpirablePermits{Lock: named(name), Permits: 100})
+	locktest.Ask[*messages.ExpirablePermitsSet](t, holder, &messages.SetExpirablePermits{Lock: message(name), Permits: 100})
 	for range 100 {
-		locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: named(name)})
+		locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: message(name)})
 	}
 	faults.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.Release" }, nil)
 	other := s.Probe(t)
 	for range 20 {
-		other.Send(&messages.Release{Lock: named(name), HoldId: "z"})
+		other.Send(&messages.Release{Lock: message(name), HoldId: "z"})
 	}
 	for range 100 {
 		locktest.Next[*messages.LeaseLost](t, holder)

@@ -59,12 +59,12 @@ func TestExpirable_RenewsTogether(t *testing.T) {
 	for range 5 {
 		held = append(held, acquire(t, p))
 	}
-	waiter := soon(locktest.Within(t), there)
+	waiter := acquireSoon(locktest.Within(t), there)
 	other.AwaitWaiting(t, 1)
-	first := ends(t, server, name)
+	first := expiries(t, server, name)
 	server.ResetStats(t)
-	redistest.Eventually(t, "renewals", func() bool { return ends(t, server, name)[0].After(first[4]) })
-	outlasts(t, s.System, name, watchdog*5/4) // without a renewal, a permit has expired by then
+	redistest.Eventually(t, "renewals", func() bool { return expiries(t, server, name)[0].After(first[4]) })
+	awaitHeldFor(t, s.System, name, watchdog*5/4) // without a renewal, a permit has expired by then
 	calls := server.Calls(t)
 	for _, permit := range held {
 		if !permit.Valid() {

@@ -101,7 +101,7 @@ func TestExpirable_SharesPermitsWithRedisson(t *testing.T) {
 	if _, err := fmt.Sscanf(refusal, ":%d", &ends); err != nil || len(refusal) != 14 || ends < before || ends > before+240_000 {
 		t.Errorf("Redisson gets %q", refusal)
 	}
-	waiter := soon(locktest.Within(t), p)
+	waiter := acquireSoon(locktest.Within(t), p)
 	s.AwaitWaiting(t, 1)
 	server.AwaitSubscribers(t, "redisson_sc:{"+name+"}", 2)
 	is(java.run(t, redissonRelease, javas, 0), "released")
@@ -149,7 +149,7 @@ func TestExpirable_GrantsAreOnTheReplica(t *testing.T) {
 	_, p := open(t, master.URL(), name, 2, lockkeeper.Config{Replicas: 1, ReplicaTimeout: 100 * time.Millisecond})
 	link.Delay(30 * time.Millisecond)
 	permit := acquire(t, p)
-	if len(ends(t, replica, name)) != 1 {
+	if len(expiries(t, replica, name)) != 1 {
 		t.Error("granted, and the permit is not on the replica")
 	}
 	link.Delay(0)

@@ -37,7 +37,7 @@ func TestSeveral_ShareOneFate(t *testing.T) {
 		return !slices.ContainsFunc(c.Permits, func(one inspect.Permit) bool { return one.Note != "a job" || !slices.Contains(ids, one.ID) })
 	})
 	locktest.OK(t, permit.Extend(locktest.Within(t), time.Hour))
-	for _, end := range ends(t, server, name) {
+	for _, end := range expiries(t, server, name) {
 		if time.Until(end) < 50*time.Minute {
 			t.Errorf("one expires in %v", time.Until(end))
 		}
@@ -69,12 +69,12 @@ func TestSeveral_ComeTogetherByMessage(t *testing.T) {
 	s, k := locktest.New(t, lockkeeper.Config{})
 	name, holder, other := k.LockName, s.Probe(t), s.Probe(t)
 	locktest.Must(s.ExpirableSemaphore(name).TrySetPermits(locktest.Within(t), 3))(t)
-	granted := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: named(name), Permits: 3, ShowPermit: true})
-	if len(granted.PermitIds) != 3 || count(t, other, name) != "0 3 3 0" {
-		t.Errorf("granted %q, and counted %s", granted.PermitIds, count(t, other, name))
+	granted := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: message(name), Permits: 3, ShowPermit: true})
+	if len(granted.PermitIds) != 3 || numbersOf(t, other, name) != "0 3 3 0" {
+		t.Errorf("granted %q, and counted %s", granted.PermitIds, numbersOf(t, other, name))
 	}
-	locktest.ExpectRefusal(t, other, &messages.Acquire{Lock: named(name), Wait: durationpb.New(0)}, messages.Reason_REASON_HELD)
-	for _, wrong := range []*messages.Acquire{{Lock: named(name), Permits: -1}, {Lock: named(name), Permits: 1001}, {Lock: &messages.Lock{Name: "a"}, Permits: 1}} {
+	locktest.ExpectRefusal(t, other, &messages.Acquire{Lock: message(name), Wait: durationpb.New(0)}, messages.Reason_REASON_HELD)
+	for _, wrong := range []*messages.Acquire{{Lock: message(name), Permits: -1}, {Lock: message(name), Permits: 1001}, {Lock: &messages.Lock{Name: "a"}, Permits: 1}} {
 		locktest.ExpectRefusal(t, other, wrong, messages.Reason_REASON_INVALID)
 	}
 	ctx := locktest.Within(t)
@@ -83,7 +83,7 @@ func TestSeveral_ComeTogetherByMessage(t *testing.T) {
 	}
 	locktest.Fails(s.Lock(name+"2").Acquire(ctx, lockkeeper.WithPermits(1)))(t, lockkeeper.ErrInvalid)
 	holder.Die()
-	redistest.Eventually(t, "the permits of the dead", func() bool { return count(t, other, name) == "3 0 3 0" })
+	redistest.Eventually(t, "the permits of the dead", func() bool { return numbersOf(t, other, name) == "3 0 3 0" })
 }
 
 // If a process does not reach Redis when its request for several permits leaves, no permits are kept for it once it
@@ -95,9 +95,9 @@ func TestSeveral_AreNotKeptAfterAnOutage(t *testing.T) {
 	held := acquire(t, there, lockkeeper.WithPermits(2))
 	ctx, cancel := context.WithCancel(locktest.Within(t))
 	defer cancel()
-	many := soon(ctx, s.ExpirableSemaphore(s.LockName), lockkeeper.WithPermits(3))
+	many := acquireSoon(ctx, s.ExpirableSemaphore(s.LockName), lockkeeper.WithPermits(3))
 	redistest.Eventually(t, "permits to be kept", func() bool { return s.Number(t, "EXISTS", keyspace.Calls(s.LockName)+":kept") == 1 })
-	one := soon(locktest.Within(t), there)
+	one := acquireSoon(locktest.Within(t), there)
 	s.Proxy.Refuse(true)
 	cancel()
 	locktest.IsError(t, locktest.Await(t, "the end of the first request", many), context.Canceled)

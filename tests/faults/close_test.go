@@ -181,13 +181,6 @@ func awaitClosing(t *testing.T, s *locktest.Site) {
 	})
 }
 
-// around is middleware that handles each message, and decides whether it passes.
-func around(do func(c actor.ReceiverContext, m any, pass func())) actor.ReceiverMiddleware {
-	return func(next actor.ReceiverFunc) actor.ReceiverFunc {
-		return func(c actor.ReceiverContext, e *actor.MessageEnvelope) { do(c, e.Message, func() { next(c, e) }) }
-	}
-}
-
 // An idle lock actor does not leave while it owes an answer, or while a first request is under way.
 func TestIdleActor_StaysWhileRequestsArePending(t *testing.T) {
 	t.Parallel()
@@ -196,7 +189,7 @@ func TestIdleActor_StaysWhileRequestsArePending(t *testing.T) {
 	r.Proxy.Delay(5 * idle)
 	r.Inspect(t, r.Key)
 
-	s, k := locktest.New(t, lockkeeper.Config{Idle: idle}, around(func(_ actor.ReceiverContext, m any, pass func()) {
+	s, k := locktest.New(t, lockkeeper.Config{Idle: idle}, locktest.Around(func(_ actor.ReceiverContext, m any, pass func()) {
 		pass()
 		if _, started := m.(*actor.Started); started {
 			<-time.After(5 * idle) // a slow start

@@ -85,7 +85,7 @@ func TestCrash_StoppedActorAnswersItsMailbox(t *testing.T) {
 	var p *locktest.Probe
 	first := locktest.Once("*messages.Inspect")
 	var k locktest.Key
-	s, k = locktest.New(t, lockkeeper.Config{}, around(func(c actor.ReceiverContext, m any, pass func()) {
+	s, k = locktest.New(t, lockkeeper.Config{}, locktest.Around(func(c actor.ReceiverContext, m any, pass func()) {
 		if first(m) {
 			for range 3 {
 				s.Actors.Root.RequestWithCustomSender(c.Self(), &messages.Acquire{Lock: k.Message(), Owner: p.Pid}, p.Pid)
@@ -106,7 +106,7 @@ func TestCrash_StoppedActorAnswersItsMailbox(t *testing.T) {
 	}
 
 	crash, restart := locktest.Once("*messages.Release"), locktest.Once("*actor.Restarting")
-	s, k = locktest.New(t, lockkeeper.Config{}, around(func(c actor.ReceiverContext, m any, pass func()) {
+	s, k = locktest.New(t, lockkeeper.Config{}, locktest.Around(func(c actor.ReceiverContext, m any, pass func()) {
 		if crash(m) {
 			panic("over the release")
 		}

@@ -113,7 +113,7 @@ func newHostile(t *testing.T, callback, how string) *hostile {
 	case "at-risk function":
 		h.options = []lockkeeper.Option{lockkeeper.WithAtRisk(func(time.Duration) { h.misbehave() })}
 	case "middleware":
-		cfg.Middleware = []actor.ReceiverMiddleware{around(func(_ actor.ReceiverContext, m any, pass func()) {
+		cfg.Middleware = []actor.ReceiverMiddleware{locktest.Around(func(_ actor.ReceiverContext, m any, pass func()) {
 			if request, ok := m.(interface{ GetLock() *messages.Lock }); !ok || !strings.HasSuffix(request.GetLock().GetName(), spared) {
 				h.misbehave()
 			}
@@ -182,8 +182,8 @@ func TestHostCallbacks_CannotStopLocks(t *testing.T) {
 	}
 }
 
-// An actor stops although its Respond has an answer for a sender that has gone, so that it is published on the event stream,
-// or for a process of the host's that panics.
+// An actor stops although its Respond has an answer for a sender that has gone, so that it is published on the event
+// stream, or for a process of the host's that panics.
 func TestRespond_StopsWhateverBecomesOfItsAnswer(t *testing.T) {
 	for _, how := range []string{"blocks", "panics", "exits"} {
 		t.Run(how, func(t *testing.T) {
@@ -241,8 +241,8 @@ func (panicking) SendUserMessage(*actor.PID, any)   { panic("the host misbehaves
 func (panicking) SendSystemMessage(*actor.PID, any) {}
 func (panicking) Stop(*actor.PID)                   {}
 
-// A log handler that misbehaves from the start keeps neither Open from returning nor Close, though the actor system that
-// Open creates logs, too.
+// A log handler that misbehaves from the start keeps neither Open from returning nor Close, though the actor system
+// that Open creates logs, too.
 func TestOpen_ReturnsWithALogHandlerThatMisbehaves(t *testing.T) {
 	t.Parallel()
 	url := redistest.Shared(t).URL()

@@ -21,7 +21,7 @@ import (
 // behind is a site whose requests by message pass middleware.
 func behind(t *testing.T, do func(c actor.ReceiverContext, m any, pass func())) (*locktest.Site, locktest.Key) {
 	t.Helper()
-	return locktest.New(t, lockkeeper.Config{Idle: 50 * time.Millisecond, Middleware: []actor.ReceiverMiddleware{around(do)}})
+	return locktest.New(t, lockkeeper.Config{Idle: 50 * time.Millisecond, Middleware: []actor.ReceiverMiddleware{locktest.Around(do)}})
 }
 
 // awaitNothingLeft waits until the lock and its middleware have no process left.
@@ -192,7 +192,7 @@ func TestMiddleware_StoppedActorRefusesItsQueue(t *testing.T) {
 	if !answers["granted"] || !answers["REASON_CLOSED"] {
 		t.Errorf("answered %v", answers)
 	}
-	redistest.Eventually(t, "the end of the front", func() bool { _, there := s.Actors.ProcessRegistry.GetLocal(front.Id); return !there })
+	s.AwaitEnd(t, front)
 	locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: k.Message(), Owner: p.Pid})
 	awaitNothingLeft(t, s, before)
 }

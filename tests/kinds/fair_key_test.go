@@ -23,15 +23,6 @@ func newFairKey(t testing.TB, server *redistest.Server) fairKey {
 	return fairKey{k, "redisson_lock_queue:{" + k.Name + "}", "redisson_lock_timeout:{" + k.Name + "}"}
 }
 
-// sites opens processes on the key's server.
-func sites(t testing.TB, k locktest.Key, cfg lockkeeper.Config, n int) (all []*locktest.Site) {
-	t.Helper()
-	for range n {
-		all = append(all, locktest.Open(t, k.Server.URL(), cfg))
-	}
-	return all
-}
-
 func (k fairKey) of(s *locktest.Site) *lockkeeper.Lock { return s.FairLock(k.LockName) }
 
 // entries returns the entries of the queue in Redis.

@@ -61,7 +61,7 @@ func TestFair_ProcessPollsOnceForAllItsWaiters(t *testing.T) {
 			foreign := len(k.entries(t))
 			ctx, giveUp := context.WithCancel(locktest.Within(t))
 			var waiting []<-chan locktest.Grant
-			for _, s := range sites(t, k.Key, lockkeeper.Config{Poll: poll}, processes) {
+			for _, s := range openSites(t, k.Key, lockkeeper.Config{Poll: poll}, processes) {
 				for range each {
 					waiting = append(waiting, locktest.AcquireSoon(ctx, k.of(s)))
 				}

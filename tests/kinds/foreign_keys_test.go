@@ -52,7 +52,7 @@ func TestForeignField_IsNeverShown(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	fields := []string{"HSET", k.Name, "mode", "read", "ann@example.com", "tiger"}
-	for _, owner := range readers(900) {
+	for _, owner := range redissonOwners(900) {
 		fields = append(fields, owner, "1")
 	}
 	k.Do(t, fields...)
@@ -71,14 +71,6 @@ func TestForeignField_IsNeverShown(t *testing.T) {
 	}
 }
 
-// readers are owners as Redisson writes them.
-func readers(n int) (owners []string) {
-	for i := range n {
-		owners = append(owners, strings.TrimSuffix(locktest.Redisson, "57")+strconv.Itoa(i))
-	}
-	return owners
-}
-
 // foreignTypes are commands that write a key of another application, one for each type of Redis. The name of the key
 // comes after the first word.
 var foreignTypes = map[string][]string{
@@ -93,7 +85,7 @@ var foreignTypes = map[string][]string{
 // count as dead.
 func foreignKeys() map[string][]string {
 	list, set := []string{"RPUSH"}, []string{"ZADD"}
-	for i, owner := range readers(16) {
+	for i, owner := range redissonOwners(16) {
 		list, set = append(list, owner), append(set, strconv.Itoa(i), owner)
 	}
 	return map[string][]string{

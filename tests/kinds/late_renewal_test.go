@@ -10,34 +10,34 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
-// A hold of every kind, and a permit, keeps its lease although each reply to a renewal comes after the next renewal is due, as in a
-// process whose processors are busy.
+// A hold of every kind, and a permit, keeps its lease although each reply to a renewal comes after the next renewal is
+// due, as in a process whose processors are busy.
 func TestRenewal_KeepsLeaseWhenRepliesAreLate(t *testing.T) {
 	t.Parallel()
 	cfg := lockkeeper.Config{Watchdog: 4 * time.Second, Renewal: time.Second, CallTimeout: 100 * time.Millisecond}
 	locktest.EachKind(t, func(t *testing.T, _ string, lock locktest.Kind) {
 		r := locktest.NewRemote(t, redistest.Shared(t), cfg)
-		keepsLease(t, cfg, lock(r.Site, r.LockName).Acquire, r.Proxy)
+		expectLeaseKept(t, cfg, lock(r.Site, r.LockName).Acquire, r.Proxy)
 	})
 	t.Run("expirable semaphore", func(t *testing.T) {
 		t.Parallel()
 		r := locktest.NewRemote(t, redistest.Shared(t), cfg)
-		keepsLease(t, cfg, onePermit(t, r.Site, r.LockName).Acquire, r.Proxy)
+		expectLeaseKept(t, cfg, onePermit(t, r.Site, r.LockName).Acquire, r.Proxy)
 	})
 	t.Run("several servers", func(t *testing.T) {
 		t.Parallel()
-		links, whole := distant(t, 2, cfg)
-		keepsLease(t, cfg, whole.Acquire, links[0].Proxy, links[1].Proxy)
+		links, whole := distantLocks(t, 2, cfg)
+		expectLeaseKept(t, cfg, whole.Acquire, links[0].Proxy, links[1].Proxy)
 		locktest.Stop(t, links[0]) // first, since its release needs both
 	})
 	t.Run("majority", func(t *testing.T) {
 		t.Parallel()
 		q := newQuorum(t, cfg)
-		keepsLease(t, cfg, q.party(t).Acquire, q.proxies...)
+		expectLeaseKept(t, cfg, q.party(t).Acquire, q.proxies...)
 	})
 }
 
-func keepsLease[H locktest.Taken](t *testing.T, cfg lockkeeper.Config, acquire acquires[H], proxies ...*redistest.Proxy) {
+func expectLeaseKept[H locktest.Taken](t *testing.T, cfg lockkeeper.Config, acquire acquires[H], proxies ...*redistest.Proxy) {
 	t.Helper()
 	hold := take(t, acquire)
 	for _, proxy := range proxies {

@@ -3,8 +3,6 @@ package kinds_test
 // MultiLocks whose members are lost, or whose servers do not answer.
 
 import (
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,25 +12,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// distant are locks on different servers, behind proxies. The first is the home of the MultiLock: its actor is in the
-// System of the name that sorts first.
-func distant(t testing.TB, n int, cfg lockkeeper.Config) (links []*locktest.Remote, whole *lockkeeper.Lock) {
-	t.Helper()
-	var locks []*lockkeeper.Lock
-	for _, server := range redistest.SharedServers(t, n) {
-		links = append(links, locktest.NewRemote(t, server, cfg))
-	}
-	slices.SortFunc(links, func(a, b *locktest.Remote) int { return strings.Compare(a.LockName, b.LockName) })
-	for _, r := range links {
-		locks = append(locks, r.Lock(r.LockName))
-	}
-	return links, lockkeeper.MultiLock(locks...)
-}
-
 // A release that rolls back a try may arrive after a later try has taken the lock: it must not free it.
 func TestMultiLock_LateRollBackFreesNothing(t *testing.T) {
 	t.Parallel()
-	links, whole := distant(t, 2, locktest.ShortCallTimeout)
+	links, whole := distantLocks(t, 2, locktest.ShortCallTimeout)
 	first, second := links[0], links[1]
 	second.TakeAs(t, locktest.Redisson, time.Minute)
 	late := first.Proxy.Hold(releases)
@@ -55,7 +38,7 @@ func TestMultiLock_LossOfAMemberLosesAll(t *testing.T) {
 	b := newBundle(t, frequent, redistest.SharedServers(t, 2)...)
 	for i, m := range b.members {
 		hold := locktest.Acquire(t, b.Lock)
-		m.Do(t, append([]string{"DEL"}, left(t, m.Name, m.Server)...)...) // a read hold has a key next to the hash
+		m.Do(t, append([]string{"DEL"}, keysLeft(t, m.Name, m.Server)...)...) // a read hold has a key next to the hash
 		locktest.EndedBy(t, hold, messages.Reason_REASON_GONE)
 		b.awaitLeft(t)
 		if i != len(memberKinds) {
@@ -78,7 +61,7 @@ func TestMultiLock_CloseOfAMembersSystemLosesTheHold(t *testing.T) {
 	t.Parallel()
 	cfg := frequent
 	cfg.Watchdog, cfg.Renewal = 2*time.Second, 200*time.Millisecond
-	links, whole := distant(t, 2, cfg)
+	links, whole := distantLocks(t, 2, cfg)
 	links[0].SkipCloseCheck, links[1].SkipCloseCheck = true, true // both report that the part on the other was not released
 	hold := locktest.Acquire(t, whole)
 	locktest.Stop(t, links[1].Site)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,9 +21,6 @@ import (
 
 // memberKinds are the kinds that a MultiLock may have as members.
 var memberKinds = locktest.Words()
-
-// frequent polls and renews often, and its TTL outlasts the waits of the tests: a key that is left behind is noticed.
-var frequent = lockkeeper.Config{Watchdog: time.Minute, Renewal: 300 * time.Millisecond, Poll: 300 * time.Millisecond}
 
 // member is a member of a MultiLock.
 type member struct {
@@ -56,26 +52,17 @@ func (b *bundle) elsewhere(t testing.TB, cfg lockkeeper.Config) *bundle {
 		for _, kind := range memberKinds {
 			name := fmt.Sprintf("%s.%d.%s", b.base, i, kind)
 			lock := locktest.Kinds[kind](s, name)
-			locks, same.members = append(locks, lock), append(same.members, member{locktest.Key{Server: server, LockName: name, Name: name}, kind, lock})
+			locks, same.members = append(locks, lock), append(same.members, member{locktest.KeyOf(server, name), kind, lock})
 		}
 	}
 	same.Lock = lockkeeper.MultiLock(locks...)
 	return same
 }
 
-// left returns the keys of locks, without the counters of tokens, which stay.
-func left(t testing.TB, base string, servers ...*redistest.Server) (all []string) {
-	t.Helper()
-	for _, server := range servers {
-		all = append(all, slices.DeleteFunc(server.Keys(t, "*"+base+"*"), func(key string) bool { return strings.Contains(key, "lock_token") })...)
-	}
-	return all
-}
-
 // awaitLeft waits until only these keys are left.
 func (b *bundle) awaitLeft(t testing.TB, keys ...string) {
 	t.Helper()
-	redistest.Eventually(t, "nothing to be left of "+b.base, func() bool { return slices.Equal(left(t, b.base, b.servers...), keys) })
+	redistest.Eventually(t, "nothing to be left of "+b.base, func() bool { return slices.Equal(keysLeft(t, b.base, b.servers...), keys) })
 }
 
 // The order of the members does not matter, except for the tokens.
@@ -146,7 +133,7 @@ func TestMultiLock_RefusesInvalidMembers(t *testing.T) {
 			t.Errorf("%s: answered %v, want an invalid request and why", what, refused)
 		}
 	}
-	if keys := left(t, k.Name, k.Server); len(keys) > 0 {
+	if keys := keysLeft(t, k.Name, k.Server); len(keys) > 0 {
 		t.Errorf("left behind: %q", keys)
 	}
 }
@@ -179,7 +166,7 @@ func TestMultiLock_RefusalKeepsMemberHeldInSameProcess(t *testing.T) {
 				locktest.Release(t, hold)
 				locktest.Release(t, locktest.Got(t, granted).Hold)
 			}
-			redistest.Eventually(t, "nothing to be left", func() bool { return len(left(t, a.Name, a.Server)) == 0 })
+			redistest.Eventually(t, "nothing to be left", func() bool { return len(keysLeft(t, a.Name, a.Server)) == 0 })
 		})
 	}
 }
@@ -212,7 +199,7 @@ func TestMultiLock_IgnoresMessagesOfItsOwnTries(t *testing.T) {
 				if what == "one name" {
 					try = scripts.Acquire // the order is by name: no two neighbours are on one server
 				}
-				sent, began := counted(r.Proxy, redistest.Script(try.SHA)), time.Now()
+				sent, began := countCommands(r.Proxy, redistest.Script(try.SHA)), time.Now()
 				redistest.Eventually(t, "a few refusals", func() bool { return sent.Load() >= tries })
 				// One may have been under way, and one was due.
 				if took := time.Since(began); took < (tries-3)*poll/2 {

@@ -33,7 +33,7 @@ func newRWKey(t testing.TB, server *redistest.Server) rwKey {
 func readWrite(t testing.TB, cfg lockkeeper.Config) (k rwKey, a, b *locktest.Site) {
 	t.Helper()
 	k = newRWKey(t, redistest.Shared(t))
-	s := sites(t, k.Key, cfg, 2)
+	s := openSites(t, k.Key, cfg, 2)
 	return k, s[0], s[1]
 }
 
@@ -178,7 +178,7 @@ func TestReadWrite_ReadersDoNotOvertakeWriter(t *testing.T) {
 func TestReadWrite_DowngradeWakesReaders(t *testing.T) {
 	t.Parallel()
 	k := newRWKey(t, redistest.Start(t))
-	s := sites(t, k.Key, lockkeeper.Config{Poll: time.Hour, Watchdog: 2 * time.Hour, Renewal: 200 * time.Millisecond}, 2)
+	s := openSites(t, k.Key, lockkeeper.Config{Poll: time.Hour, Watchdog: 2 * time.Hour, Renewal: 200 * time.Millisecond}, 2)
 	a, b := s[0], s[1]
 	writing := locktest.Acquire(t, k.write(a))
 	waiting := []<-chan locktest.Grant{locktest.AcquireSoon(locktest.Within(t), k.read(a))}

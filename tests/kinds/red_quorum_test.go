@@ -96,7 +96,7 @@ func (q *quorum) disconnect(gone bool, servers ...int) {
 }
 
 func (q *quorum) key(i int) locktest.Key {
-	return locktest.Key{Server: q.servers[i], LockName: q.name, Name: q.name, Channel: "redisson_lock__channel:{" + q.name + "}"}
+	return locktest.KeyOf(q.servers[i], q.name)
 }
 
 // takeAs takes the lock on some servers for a foreign owner.
@@ -164,8 +164,8 @@ func (q *quorum) awaitHeld(t testing.TB, count string, servers ...int) {
 	}
 }
 
-// counted counts the commands that pass a proxy and match.
-func counted(p *redistest.Proxy, match func(cmd []string) bool) *atomic.Int64 {
+// countCommands counts the commands that pass a proxy and match.
+func countCommands(p *redistest.Proxy, match func(cmd []string) bool) *atomic.Int64 {
 	var n atomic.Int64
 	p.Hold(func(cmd []string) bool { // it delays none
 		if match(cmd) {

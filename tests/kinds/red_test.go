@@ -63,7 +63,7 @@ func TestRedLock_MinorityKeepsNothing(t *testing.T) {
 		t.Errorf("held by a majority: %+v, %v", status, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	tries := counted(q.proxies[0], votes)
+	tries := countCommands(q.proxies[0], votes)
 	granted := locktest.AcquireSoon(ctx, p.Lock)
 	for i := range q.servers {
 		q.key(i).AwaitSubscribers(t, 1)

@@ -10,8 +10,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
-// Redis is so far away that a reply takes a part of a short lease, or longer than the lease. A request of every
-// kind, and one for a permit, is granted in the first case. In the second it is refused, and does not hold up the request behind it.
+// Redis is so far away that a reply takes a part of a short lease, or longer than the lease. A request of every kind,
+// and one for a permit, is granted in the first case. In the second it is refused, and does not hold up the request
+// behind it.
 func TestShortLease_IsGrantedIfAReplyTakesLess(t *testing.T) {
 	t.Parallel()
 	cfg := lockkeeper.Config{CallTimeout: locktest.Soon, ReplicaTimeout: time.Second}
@@ -26,7 +27,7 @@ func TestShortLease_IsGrantedIfAReplyTakesLess(t *testing.T) {
 	})
 	t.Run("several servers", func(t *testing.T) {
 		t.Parallel()
-		links, whole := distant(t, 2, cfg)
+		links, whole := distantLocks(t, 2, cfg)
 		refusesShortLease(t, links[0].Site, whole.Acquire, links[0].Proxy, links[1].Proxy)
 		locktest.Stop(t, links[0]) // first, since its release needs both
 	})

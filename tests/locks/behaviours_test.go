@@ -118,8 +118,3 @@ func TestRelease_WorksWhileRedisIsFull(t *testing.T) {
 	}
 	k.Do(t, "CONFIG", "SET", "maxmemory", "0")
 }
-
-func TestMain(m *testing.M) {
-	locktest.Overlap()
-	locktest.Main(m)
-}

@@ -140,9 +140,9 @@ func TestCalls_AreBoundedWithoutRedis(t *testing.T) {
 	}
 }
 
-// stuckDials opens a System whose client, after a call of stick, has no connection, and gets none before the test
-// ends.
-func stuckDials(t *testing.T, cfg lockkeeper.Config) (s *locktest.Site, client rueidis.Client, stick func(), dialing chan struct{}) {
+// openWithStuckDials opens a System whose client, after a call of stick, has no connection, and gets none before the
+// test ends.
+func openWithStuckDials(t *testing.T, cfg lockkeeper.Config) (s *locktest.Site, client rueidis.Client, stick func(), dialing chan struct{}) {
 	t.Helper()
 	server := redistest.Start(t)
 	options := locktest.Must(rueidis.ParseURL(server.URL()))(t)
@@ -178,7 +178,7 @@ func TestCalls_DoNotWaitForADial(t *testing.T) {
 	t.Parallel()
 	var other sync.WaitGroup
 	t.Cleanup(other.Wait)
-	s, _, stick, dialing := stuckDials(t, lockkeeper.Config{})
+	s, _, stick, dialing := openWithStuckDials(t, lockkeeper.Config{})
 	stick()
 	other.Go(func() { _, _ = s.Lock(redistest.Name(t) + "other").TryAcquire(context.Background()) })
 	locktest.Await(t, "the dial of the other call", dialing)
@@ -228,13 +228,12 @@ func TestClose_HeldUpRequestDoesNotReachTheNextSystem(t *testing.T) {
 		t.Cleanup(func() { _ = sys.Close(locktest.Within(t)) })
 		return sys
 	}
-	first, name := open(lockkeeper.Config{Middleware: []actor.ReceiverMiddleware{func(next actor.ReceiverFunc) actor.ReceiverFunc {
-		return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
-			close(entered)
-			<-goOn
-			next(ctx, envelope)
-		}
-	}}}), redistest.Name(t)
+	holdsUp := locktest.Around(func(_ actor.ReceiverContext, _ any, pass func()) {
+		close(entered)
+		<-goOn
+		pass()
+	})
+	first, name := open(lockkeeper.Config{Middleware: []actor.ReceiverMiddleware{holdsUp}}), redistest.Name(t)
 	answer := actors.Root.RequestFuture(first.Guardian(), &messages.Acquire{Lock: &messages.Lock{Name: name}, Lease: durationpb.New(time.Minute)}, redistest.Limit)
 	locktest.Await(t, "the middleware", entered)
 	locktest.OK(t, first.Close(locktest.Within(t)))

@@ -143,10 +143,10 @@ func TestClaim_GivesBackAGrantThatItNoLongerWants(t *testing.T) {
 	request := &messages.Acquire{Lock: k.Message()}
 	holder := locktest.Acquire(t, s.Lock(k.LockName))
 	c := newClaims(t, s, request)
-	locktest.AwaitRequests(t, s, 1)
+	s.AwaitWaiting(t, 1)
 	c.release() // in the queue
 	c.expect(lockkeeper.ClaimReleased, nil)
-	locktest.AwaitRequests(t, s, 0)
+	s.AwaitWaiting(t, 0)
 	locktest.Release(t, holder)
 	c.do(func(ctx actor.Context, c *lockkeeper.Claim) { // or granted already
 		c.Acquire(ctx, request)
@@ -245,8 +245,8 @@ func TestClaim_StaysWithItsSystem(t *testing.T) {
 	locktest.OK(t, second.Close(t.Context()))
 }
 
-// A withdrawal that fails ends the Claim's wait; what is granted nevertheless is given back, also to a Claim that has acquired
-// the lock again since.
+// A withdrawal that fails ends the Claim's wait; what is granted nevertheless is given back, also to a Claim that has
+// acquired the lock again since.
 func TestClaim_EndsIfItsWithdrawalFails(t *testing.T) {
 	t.Parallel()
 	refuse := func(next actor.ReceiverFunc) actor.ReceiverFunc {
@@ -261,7 +261,7 @@ func TestClaim_EndsIfItsWithdrawalFails(t *testing.T) {
 	s, k := locktest.New(t, lockkeeper.Config{Middleware: []actor.ReceiverMiddleware{refuse}})
 	holder := locktest.Acquire(t, s.Lock(k.LockName))
 	c := newClaims(t, s, &messages.Acquire{Lock: k.Message()})
-	locktest.AwaitRequests(t, s, 1)
+	s.AwaitWaiting(t, 1)
 	c.release()
 	c.expect(lockkeeper.ClaimReleased, lockkeeper.ErrCrashed)
 	locktest.Release(t, holder)
@@ -270,11 +270,11 @@ func TestClaim_EndsIfItsWithdrawalFails(t *testing.T) {
 	holder = locktest.Acquire(t, s.Lock(k.LockName))
 	acquire := func(ctx actor.Context, c *lockkeeper.Claim) { c.Acquire(ctx, &messages.Acquire{Lock: k.Message()}) }
 	c.do(acquire)
-	locktest.AwaitRequests(t, s, 1)
+	s.AwaitWaiting(t, 1)
 	c.release()
 	c.expect(lockkeeper.ClaimReleased, lockkeeper.ErrCrashed)
 	c.do(acquire)
-	locktest.AwaitRequests(t, s, 2)
+	s.AwaitWaiting(t, 2)
 	locktest.Release(t, holder)
 	c.expect(lockkeeper.ClaimRefused, lockkeeper.ErrReentry) // the first request has been granted at that moment
 	k.AwaitFree(t)
@@ -309,7 +309,7 @@ func TestClaim_EndsAlsoIfItsLockWasOfAnotherKind(t *testing.T) {
 			} else {
 				c.expect(lockkeeper.ClaimGranted, nil) // of the other lock, by the next instance
 			}
-			locktest.AwaitRequests(t, here, 0)
+			here.AwaitWaiting(t, 0)
 			locktest.Release(t, holder)
 			k.AwaitFree(t)
 			locktest.NotYet(t, c.events, "another event")

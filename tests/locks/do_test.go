@@ -15,8 +15,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
-var errWork = errors.New("the work has failed")
-
 // Without the lock, Do does not run the work.
 func TestDo_SkipsWorkWithoutTheLock(t *testing.T) {
 	t.Parallel()

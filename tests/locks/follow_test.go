@@ -28,8 +28,8 @@ func (f follower) Receive(ctx actor.Context) {
 	}
 }
 
-// An actor is sent the state of a lock and each change of its holder, also after its restart, until it stops or the System
-// is closed. Then no goroutine and no subscription is left.
+// An actor is sent the state of a lock and each change of its holder, also after its restart, until it stops or the
+// System is closed. Then no goroutine and no subscription is left.
 func TestFollow_TellsAnActorOfChanges(t *testing.T) {
 	t.Parallel()
 	here, there, k := locktest.NewTwo(t, lockkeeper.Config{Application: "followed"})
@@ -71,9 +71,6 @@ func TestFollow_TellsAnActorOfChanges(t *testing.T) {
 	follows := next(free).Follow
 	locktest.Check(t, here.Close(locktest.Within(t)))
 	locktest.IsError(t, next(func(m *lockkeeper.Changed) bool { return m.Err != nil }).Err, lockkeeper.ErrClosed)
-	redistest.Eventually(t, "the end of the child", func() bool {
-		_, lives := here.Actors.ProcessRegistry.GetLocal(follows.Id)
-		return !lives
-	})
+	here.AwaitEnd(t, follows)
 	locktest.Check(t, here.Actors.Root.StopFuture(pid).Wait())
 }

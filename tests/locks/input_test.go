@@ -14,26 +14,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-const (
-	invalid   = messages.Reason_REASON_INVALID
-	centuries = 200 * 365 * 24 * time.Hour
-)
+const centuries = 200 * 365 * 24 * time.Hour
 
 // The fuzz tests find out which input is refused. These tests check the texts of the errors, by call and by message.
-
-// refusesName checks that a name is refused as invalid, and that the error contains word.
-func refusesName(t *testing.T, s *locktest.Site, name, word string) {
-	t.Helper()
-	for _, err := range locktest.Errors(locktest.Within(t), s.Lock(name)) {
-		if locktest.IsError(t, err, lockkeeper.ErrInvalid) != invalid {
-			t.Errorf("%q: %v", name, err)
-		}
-		locktest.ExpectWords(t, err.Error(), word)
-	}
-	for _, request := range locktest.Requests(&messages.Lock{Name: name}) {
-		locktest.ExpectRefusal(t, s.Probe(t), request, invalid, word)
-	}
-}
 
 func TestInput_RefusesInvalidTimes(t *testing.T) {
 	t.Parallel()

@@ -25,8 +25,8 @@ func (r *rejections) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Redis rejects a candidate that waits, for a password or a right that is wrong for a while. It leads when Redis accepts it
-// again, and the log has the rejection once. If it resigns meanwhile, it returns the rejection.
+// Redis rejects a candidate that waits, for a password or a right that is wrong for a while. It leads when Redis
+// accepts it again, and the log has the rejection once. If it resigns meanwhile, it returns the rejection.
 func TestLeader_WaitsAgainAfterARejection(t *testing.T) {
 	t.Parallel()
 	const callTimeout = 5 * time.Second // a rejection that takes longer counts as another one
@@ -79,7 +79,7 @@ func TestLeader_WaitsAgainAfterARejection(t *testing.T) {
 			}
 			held := map[string]locktest.Key{}
 			for by, begin := range candidates {
-				lock := locktest.Key{Server: server, LockName: k.LockName + by, Name: k.Name + by, Channel: "redisson_lock__channel:{" + k.Name + by + "}"}
+				lock := locktest.KeyOf(server, k.LockName+by)
 				lock.TakeAs(t, locktest.Redisson, -1)
 				held[by] = lock
 				begin(s.FencedLock(lock.LockName))

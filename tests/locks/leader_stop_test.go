@@ -105,7 +105,8 @@ func TestLeaderActor_DoesNotRestartAChildThatStops(t *testing.T) {
 	}
 }
 
-// endsWithoutRestart waits until a leader has stopped and the lock is free, and checks that the child was not restarted.
+// endsWithoutRestart waits until a leader has stopped and the lock is free, and checks that the child was not
+// restarted.
 func endsWithoutRestart(t *testing.T, c *candidate, k locktest.Key, child frailTerm) {
 	t.Helper()
 	c.awaitEnd(t)
@@ -158,14 +159,12 @@ func TestLeaderActor_ReleasesThoughMiddlewarePanics(t *testing.T) {
 	t.Parallel()
 	panicsAt := func(is func(message any) bool) actor.PropsOption {
 		var done atomic.Bool
-		return actor.WithReceiverMiddleware(func(next actor.ReceiverFunc) actor.ReceiverFunc {
-			return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
-				if is(envelope.Message) && done.CompareAndSwap(false, true) {
-					panic("as planned")
-				}
-				next(ctx, envelope)
+		return actor.WithReceiverMiddleware(locktest.Around(func(_ actor.ReceiverContext, m any, pass func()) {
+			if is(m) && done.CompareAndSwap(false, true) {
+				panic("as planned")
 			}
-		})
+			pass()
+		}))
 	}
 	noticed := func(message any) bool { _, is := message.(*actor.Terminated); return is }
 	stopped := func(message any) bool { _, is := message.(*actor.Stopped); return is }
@@ -282,14 +281,13 @@ func TestLeaderActor_LeadsAgainBesideABadSubscriber(t *testing.T) {
 				<-mayEnd
 			}
 		})
-	}).Configure(actor.WithReceiverMiddleware(func(next actor.ReceiverFunc) actor.ReceiverFunc {
-		return func(ctx actor.ReceiverContext, e *actor.MessageEnvelope) {
-			next(ctx, e)
-			if strings.HasSuffix(fmt.Sprintf("%T", e.Message), ".lostTerm") {
-				heard <- struct{}{}
-			}
+	}).Configure(actor.WithReceiverMiddleware(locktest.Around(func(_ actor.ReceiverContext, m any, pass func()) {
+		what := fmt.Sprintf("%T", m)
+		pass()
+		if strings.HasSuffix(what, ".lostTerm") {
+			heard <- struct{}{}
 		}
-	})))
+	}))))
 	c := &candidate{site: s, pid: pid}
 	s.Actors.Root.Send(locktest.Await(t, "a term", terms), "stop")
 	locktest.Await(t, "the end of the child", stopped)

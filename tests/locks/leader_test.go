@@ -10,7 +10,6 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/testing/locktest"
-	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
 // leaderTerm is one run of a leader's child.
@@ -62,10 +61,7 @@ func (c *candidate) standsBy(t *testing.T) {
 
 func (c *candidate) awaitEnd(t *testing.T) {
 	t.Helper()
-	redistest.Eventually(t, "the end of the leader", func() bool {
-		_, lives := c.site.Actors.ProcessRegistry.Get(c.pid)
-		return !lives
-	})
+	c.site.AwaitEnd(t, c.pid)
 }
 
 // The lock of a leader is released when its child has stopped, and not before. A leader that has lost the lock is a
@@ -117,22 +113,20 @@ func TestLeaderActor_EndsWithoutAReasonToWait(t *testing.T) {
 
 	// It is notified of its term too late, or crashes on the notification.
 	terms, learns := 0, make(chan struct{})
-	learning := actor.WithReceiverMiddleware(func(next actor.ReceiverFunc) actor.ReceiverFunc {
-		return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
-			switch envelope.Message.(type) {
-			case actor.AutoReceiveMessage, actor.SystemMessage:
-			default:
-				switch terms++; terms {
-				case 1:
-					close(learns)
-					return
-				case 2, 3, 5:
-					panic("crash")
-				}
+	learning := actor.WithReceiverMiddleware(locktest.Around(func(_ actor.ReceiverContext, m any, pass func()) {
+		switch m.(type) {
+		case actor.AutoReceiveMessage, actor.SystemMessage:
+		default:
+			switch terms++; terms {
+			case 1:
+				close(learns)
+				return
+			case 2, 3, 5:
+				panic("crash")
 			}
-			next(ctx, envelope)
 		}
-	})
+		pass()
+	}))
 	late := newCandidate(s, k, learning)
 	locktest.Await(t, "the first term", learns)
 	s.Actors.Root.Stop(late.pid)
@@ -159,15 +153,13 @@ func TestLeaderActor_WaitsAgainAfterACrash(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	hold, crash := s.Acquire(t, k), make(chan struct{})
-	c := newCandidate(s, k, actor.WithReceiverMiddleware(func(next actor.ReceiverFunc) actor.ReceiverFunc {
-		return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
-			if _, ok := envelope.Message.(string); ok {
-				<-crash
-				panic("crash")
-			}
-			next(ctx, envelope)
+	c := newCandidate(s, k, actor.WithReceiverMiddleware(locktest.Around(func(_ actor.ReceiverContext, m any, pass func()) {
+		if _, ok := m.(string); ok {
+			<-crash
+			panic("crash")
 		}
-	}))
+		pass()
+	})))
 	s.AwaitWaiters(t, k, 1)
 	s.Actors.Root.Send(c.pid, "crash")
 	s.Release(t, hold)

@@ -179,7 +179,7 @@ func TestNilFunctions_AreRefused(t *testing.T) {
 func TestNilMessages_AreAnswered(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]lockkeeper.Config{
-		"": {}, "behind middleware": {Middleware: []actor.ReceiverMiddleware{func(next actor.ReceiverFunc) actor.ReceiverFunc { return next }}},
+		"": {}, "behind middleware": {Middleware: []actor.ReceiverMiddleware{locktest.Around(func(_ actor.ReceiverContext, _ any, pass func()) { pass() })}},
 	} {
 		s, k := locktest.New(t, cfg)
 		p := s.Probe(t)

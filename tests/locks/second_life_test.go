@@ -76,19 +76,19 @@ func TestSecondLife_GetsNoAnswerOfTheFirst(t *testing.T) {
 			first, second := newLife(), newLife()
 			first.stops = make(chan struct{})
 			pid := first.spawn(t, s)
-			s.Actors.Root.RequestWithCustomSender(s.Guardian(), request, pid)
-			locktest.AwaitRequests(t, s, 1)
+			s.SendAs(pid, request)
+			s.AwaitWaiting(t, 1)
 			s.Actors.Root.Stop(pid)
 			pid = second.spawn(t, s)
 			free()
-			locktest.AwaitRequests(t, s, 0)
+			s.AwaitWaiting(t, 0)
 			close(first.stops)
 			marker := &messages.Inspect{}
 			s.Actors.Root.Send(pid, marker)
 			if m := locktest.Await(t, "the marker", second.answers); m != marker {
 				t.Errorf("the second one has asked for nothing, and has got a %T", m)
 			}
-			s.Actors.Root.RequestWithCustomSender(s.Guardian(), request, pid)
+			s.SendAs(pid, request)
 			locktest.Await(t, "the answer to its own request", second.answers)
 			locktest.OK(t, s.Actors.Root.StopFuture(pid).Wait())
 			if kind == "lock" {
@@ -115,15 +115,15 @@ func TestSecondLife_GetsNothingThatTheFirstHasAskedFor(t *testing.T) {
 	s, k := locktest.New(t, lockkeeper.Config{})
 	busy := &blockedProcess{reached: make(chan struct{}), mayGo: make(chan struct{})}
 	self, _ := s.Actors.ProcessRegistry.Add(busy, "busy")
-	s.Actors.Root.RequestWithCustomSender(s.Guardian(), "no request", self)
+	s.SendAs(self, "no request")
 	locktest.Await(t, "the guardian to be held up", busy.reached)
 	first, second := newLife(), newLife()
 	pid := first.spawn(t, s)
-	s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Acquire{Lock: k.Message()}, pid)
-	s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Acquire{Lock: &messages.Lock{Name: k.LockName + "2", Kind: messages.Kind_KIND_READ_WRITE}}, pid)
+	s.SendAs(pid, &messages.Acquire{Lock: k.Message()})
+	s.SendAs(pid, &messages.Acquire{Lock: &messages.Lock{Name: k.LockName + "2", Kind: messages.Kind_KIND_READ_WRITE}})
 	locktest.OK(t, s.Actors.Root.StopFuture(pid).Wait())
 	pid = second.spawn(t, s)
-	s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Cancel{Lock: k.Message()}, pid)
+	s.SendAs(pid, &messages.Cancel{Lock: k.Message()})
 	close(busy.mayGo)
 	if m, is := locktest.Await(t, "the answer to its own request", second.answers).(*messages.Cancelled); !is || m.Withdrawn != 0 {
 		t.Errorf("the second one has asked for nothing else, and gets %v", m)
@@ -139,12 +139,12 @@ func TestSecondLife_WaitsUntilTheFirstHasStopped(t *testing.T) {
 	first, second := newLife(), newLife()
 	first.stops = make(chan struct{})
 	pid := first.spawn(t, s)
-	s.Actors.Root.RequestWithCustomSender(s.Guardian(), request, pid)
+	s.SendAs(pid, request)
 	locktest.Await(t, "the grant", first.answers)
 	s.Actors.Root.Stop(pid)
 	pid = second.spawn(t, s)
-	s.Actors.Root.RequestWithCustomSender(s.Guardian(), request, pid)
-	locktest.AwaitRequests(t, s, 1)
+	s.SendAs(pid, request)
+	s.AwaitWaiting(t, 1)
 	if len(second.answers) > 0 {
 		t.Errorf("the first has not stopped, and the second has got a %T", <-second.answers)
 	}
@@ -189,8 +189,8 @@ func newStoppingOwner(t *testing.T, s *locktest.Site, k locktest.Key, options ..
 	return o
 }
 
-// An actor that is stopping lives until its children have stopped, and handles its messages. Until then proto.actor says
-// to an actor that begins to watch it that it has terminated, and says nothing afterwards.
+// An actor that is stopping lives until its children have stopped, and handles its messages. Until then proto.actor
+// says to an actor that begins to watch it that it has terminated, and says nothing afterwards.
 func TestOwnerThatIsStopping_KeepsItsLockUntilItHasStopped(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
@@ -238,8 +238,8 @@ func TestOwnerThatIsStopping_KeepsItsLockThoughTheNoticeIsReadLate(t *testing.T)
 	k.AwaitFree(t)
 }
 
-// proto.actor tells no watcher that an actor has stopped if it panics over its Stopped. Its lock was renewed for as long
-// as the System lived.
+// proto.actor tells no watcher that an actor has stopped if it panics over its Stopped. Its lock was renewed for as
+// long as the System lived.
 func TestOwnerThatPanicsWhenStopped_LosesItsLock(t *testing.T) {
 	t.Parallel()
 	for how, lease := range map[string]*durationpb.Duration{"renewed": nil, "with a fixed lease": durationpb.New(time.Hour)} {
@@ -288,12 +288,12 @@ func TestOwnerThatCannotBeCompared_IsAnswered(t *testing.T) {
 	pid, _ := s.Actors.ProcessRegistry.Add(incomparable{func(m any) { answers <- m }}, "odd")
 	defer s.Actors.ProcessRegistry.Remove(pid)
 	for range 2 {
-		s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Acquire{Lock: k.Message()}, pid)
+		s.SendAs(pid, &messages.Acquire{Lock: k.Message()})
 		if m, is := locktest.Await(t, "the grant", answers).(*messages.Acquired); !is {
 			t.Fatalf("answered %v", m)
 		}
 		waiter := locktest.AcquireSoon(locktest.Within(t), s.Lock(k.LockName))
-		s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Release{Lock: k.Message()}, pid)
+		s.SendAs(pid, &messages.Release{Lock: k.Message()})
 		if m, is := locktest.Await(t, "the release", answers).(*messages.Released); !is {
 			t.Fatalf("answered %v", m)
 		}
@@ -319,7 +319,7 @@ func TestSecondLife_IsNotTheSenderOfWhatTheFirstAsksForInStopped(t *testing.T) {
 	s.Actors.Root.Stop(first)
 	locktest.Await(t, "the stop", stopping)
 	second := newLife()
-	s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Acquire{Lock: k.Message()}, second.spawn(t, s))
+	s.SendAs(second.spawn(t, s), &messages.Acquire{Lock: k.Message()})
 	locktest.Await(t, "the grant", second.answers)
 	close(mayAsk)
 	redistest.Eventually(t, "what needs no owner to be carried out", func() bool {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/testing/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
@@ -31,12 +30,8 @@ func watch(t *testing.T, l *lockkeeper.Lock) (next func() lockkeeper.Change, sto
 	}, stop
 }
 
-// heldBy reports whether a System holds the lock with that note.
-func heldBy(c lockkeeper.Change, s *locktest.Site, note string) bool {
-	return c.Locked && keyspace.SystemOf(c.Holder) == keyspace.SystemOf(s.ID()) && c.Note == note
-}
-
-// A watch yields each holder and its note, also after a transfer, which causes no message, and how long the lock is free.
+// A watch yields each holder and its note, also after a transfer, which causes no message, and how long the lock is
+// free.
 func TestWatch_YieldsHolders(t *testing.T) {
 	t.Parallel()
 	here, there, k := locktest.NewTwo(t, lockkeeper.Config{Application: "watched"})
@@ -76,8 +71,8 @@ func TestWatch_YieldsHolders(t *testing.T) {
 	}
 }
 
-// A watch hears of the release of a lock of any kind. It does not count as a client that waits without the wait queue, and
-// it leaves no subscription.
+// A watch hears of the release of a lock of any kind. It does not count as a client that waits without the wait queue,
+// and it leaves no subscription.
 func TestWatch_HearsReleases(t *testing.T) {
 	t.Parallel()
 	servers := redistest.SharedServers(t, 3)

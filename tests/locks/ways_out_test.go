@@ -19,8 +19,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-type work = func(ctx context.Context) error
-
 // endings are the ways in which work ends, each with a text that its error contains.
 var endings = map[string]struct {
 	end   work
@@ -120,7 +118,7 @@ func TestWayOut_AlwaysReleases(t *testing.T) {
 				continue // it ends the program
 			}
 			t.Run(name+"/"+how, func(t *testing.T) {
-				key := locktest.Key{Server: k.Server, LockName: k.LockName + name + how, Name: k.Name + name + how}
+				key := locktest.KeyOf(k.Server, k.LockName+name+how)
 				running, reports := make(chan bool, 1000), make(chan error, 1)
 				ctx, cancel := context.WithCancelCause(context.Background())
 				defer cancel(nil)
@@ -211,8 +209,8 @@ func TestRespond_AnswersWhenTheAnswerFunctionFails(t *testing.T) {
 	}
 }
 
-// The parent's supervisor restarts all children when one crashes: the work of a Spawn ends, its parent gets a Done, and no
-// child stays.
+// The parent's supervisor restarts all children when one crashes: the work of a Spawn ends, its parent gets a Done, and
+// no child stays.
 func TestSpawn_RestartOfItsWorkerEndsIt(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})

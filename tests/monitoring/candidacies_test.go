@@ -16,7 +16,7 @@ import (
 // asked for: otherwise nothing in the process knows that it does not lead again.
 func TestCandidacies_AreCountedAndTheirEndIsReported(t *testing.T) {
 	t.Parallel()
-	m := measure(t, redistest.Start(t).URL(), lockkeeper.Config{})
+	m := openMeasured(t, redistest.Start(t).URL(), lockkeeper.Config{})
 	ended := make(chan error, 10)
 	reported := lockkeeper.WithEnded(func(err error) { ended <- err })
 	lock := func(name string) *lockkeeper.Lock { return m.FencedLock(t.Name() + name) }
@@ -86,7 +86,7 @@ func TestCandidacies_AreCountedAndTheirEndIsReported(t *testing.T) {
 // Instances of singletons are counted, and so are the messages that proxies refuse.
 func TestMetrics_CountSingletons(t *testing.T) {
 	t.Parallel()
-	m := measure(t, redistest.Start(t).URL(), lockkeeper.Config{})
+	m := openMeasured(t, redistest.Start(t).URL(), lockkeeper.Config{})
 	s := m.Singleton(t.Name())
 	candidate := m.Actors.Root.Spawn(s.Props(func(context.Context) *actor.Props { return actor.PropsFromFunc(func(actor.Context) {}) }))
 	m.expect(t, map[string]int64{"lockkeeper.singleton.instances": 1, "lockkeeper.candidacies fenced": 1, "lockkeeper.singleton.refused": 0})

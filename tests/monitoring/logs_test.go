@@ -142,7 +142,7 @@ func TestLog_IgnoresStandbysAndLeaders(t *testing.T) {
 	t.Parallel()
 	var j journal
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{})
-	m := measure(t, k.Server.URL(), lockkeeper.Config{Logger: j.logger(), LongWait: 20 * time.Millisecond, LongHold: 20 * time.Millisecond})
+	m := openMeasured(t, k.Server.URL(), lockkeeper.Config{Logger: j.logger(), LongWait: 20 * time.Millisecond, LongHold: 20 * time.Millisecond})
 	leader, ordinary := s.Acquire(t, k), locktest.NewKey(t, k.Server)
 	held := s.Acquire(t, ordinary)
 	ctx, resign := context.WithCancel(t.Context())
@@ -177,7 +177,7 @@ func TestLog_ReportsLossFoundByRelease(t *testing.T) {
 	t.Parallel()
 	var j journal
 	server := redistest.Start(t)
-	m := measure(t, server.URL(), lockkeeper.Config{Logger: j.logger(), Renewal: 9 * time.Second})
+	m := openMeasured(t, server.URL(), lockkeeper.Config{Logger: j.logger(), Renewal: 9 * time.Second})
 	k, permits := locktest.NewKey(t, server), locktest.NewKey(t, server)
 	hold := locktest.Acquire(t, m.Lock(k.LockName))
 	server.Do(t, "DEL", k.Name)

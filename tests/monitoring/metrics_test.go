@@ -27,7 +27,7 @@ type measured struct {
 	reader *metric.ManualReader
 }
 
-func measure(t *testing.T, url string, cfg lockkeeper.Config) measured {
+func openMeasured(t *testing.T, url string, cfg lockkeeper.Config) measured {
 	reader := metric.NewManualReader()
 	cfg.Meter = metric.NewMeterProvider(metric.WithReader(reader)).Meter("lockkeeper")
 	return measured{locktest.Open(t, url, cfg), reader}
@@ -89,7 +89,7 @@ func TestMetrics_CountLocksFromRequestToEnd(t *testing.T) {
 	s, k := locktest.NewOnOwnServer(t, locktest.NoPolling)
 	cfg := locktest.NoPolling
 	cfg.QueueLimit, cfg.HandOffLimit = 1, 30*time.Second
-	m := measure(t, k.Server.URL(), cfg)
+	m := openMeasured(t, k.Server.URL(), cfg)
 	plain := m.Lock(k.LockName)
 
 	first := locktest.Acquire(t, plain)
@@ -145,7 +145,7 @@ func TestMetrics_CountLossesAndReconnects(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
-	m := measure(t, proxy.URL(), lockkeeper.Config{Watchdog: 4 * time.Second, Renewal: 100 * time.Millisecond})
+	m := openMeasured(t, proxy.URL(), lockkeeper.Config{Watchdog: 4 * time.Second, Renewal: 100 * time.Millisecond})
 	m.SkipCloseCheck = true
 	deleted, expired, held := locktest.NewKey(t, server), locktest.NewKey(t, server), locktest.NewKey(t, server)
 	byOwner := locktest.Acquire(t, m.FencedLock(deleted.LockName))
@@ -185,7 +185,7 @@ func TestMetrics_CountSemaphoreRequestsOnce(t *testing.T) {
 	k, ctx := locktest.NewKey(t, redistest.Start(t)), locktest.Within(t)
 	cfg := locktest.NoPolling
 	cfg.QueueLimit, cfg.HandOffLimit = 1, 30*time.Second
-	m := measure(t, k.Server.URL(), cfg)
+	m := openMeasured(t, k.Server.URL(), cfg)
 	s := m.Semaphore(k.LockName)
 	locktest.Must(s.TrySetPermits(ctx, 3, 0))(t)
 	locktest.OK(t, s.Acquire(ctx, 2))
@@ -213,7 +213,7 @@ func TestMetrics_CountSemaphoreRequestsOnce(t *testing.T) {
 func TestMetrics_CountLatchWaiters(t *testing.T) {
 	t.Parallel()
 	k, ctx := locktest.NewKey(t, redistest.Start(t)), locktest.Within(t)
-	m := measure(t, k.Server.URL(), locktest.NoPolling)
+	m := openMeasured(t, k.Server.URL(), locktest.NoPolling)
 	l := m.Latch(k.LockName)
 	wait := func(ctx context.Context) <-chan error {
 		return locktest.Go(func() error { return l.Wait(ctx) })

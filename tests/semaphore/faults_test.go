@@ -17,8 +17,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// use acquires and releases permits on several goroutines; some requests may fail with one of the errors.
-func use(t *testing.T, f *lockkeeper.Semaphore, rounds int, may ...error) {
+// useTogether acquires and releases permits on several goroutines; some requests may fail with one of the errors.
+func useTogether(t *testing.T, f *lockkeeper.Semaphore, rounds int, may ...error) {
 	t.Helper()
 	var all sync.WaitGroup
 	for range 8 {
@@ -54,7 +54,7 @@ func TestSemaphore_CrashKeepsTheNumber(t *testing.T) {
 				}
 				redistest.Eventually(t, "all crashes", func() bool {
 					locktest.OK(t, other.Acquire(locktest.Within(t), 1))
-					waiting := soon(t, f, 1)
+					waiting := acquireSoon(t, f, 1)
 					select {
 					case err := <-waiting: // the actor has crashed
 						locktest.IsError(t, err, lockkeeper.ErrCrashed)
@@ -95,7 +95,7 @@ func TestSemaphore_CrashAnswersItsRequest(t *testing.T) {
 	k.Do(t, "SET", k.LockName, "1")
 	for range 5 {
 		locktest.OK(t, f.Acquire(locktest.Within(t), 1))
-		waiting := soon(t, f, 1)
+		waiting := acquireSoon(t, f, 1)
 		s.AwaitWaiting(t, 1)
 		locktest.OK(t, f.Release(locktest.Within(t), 1)) // handed off, so that no reply of Redis comes between
 		crash()
@@ -113,7 +113,7 @@ func TestSemaphore_IdleActorLeaves(t *testing.T) {
 	k.Do(t, "SET", k.LockName, "2")
 	before := s.Processes()
 	for range 3 {
-		use(t, f, 2)
+		useTogether(t, f, 2)
 		redistest.Eventually(t, "the actor to leave", func() bool { return s.Processes() == before })
 		k.Server.AwaitSubscribers(t, "redisson_sc:{"+k.LockName+"}", 0)
 	}
@@ -134,12 +134,12 @@ func TestClose_GivesBackPermits(t *testing.T) {
 	s.Do(t, "SET", s.LockName, "1")
 	f := s.Semaphore(s.LockName)
 	locktest.OK(t, f.Acquire(locktest.Within(t), 1))
-	waiting := soon(t, f, 1)
-	listens(t, s.Key, 1)
+	waiting := acquireSoon(t, f, 1)
+	awaitListeners(t, s.Key, 1)
 	go func() { _ = f.Release(locktest.Within(t), 1) }() // handed off, or given back
 	locktest.Check(t, locktest.Await(t, "the permit", waiting))
 	s.Proxy.Freeze(true)
-	taking := soon(t, f, 1)
+	taking := acquireSoon(t, f, 1)
 	s.AwaitWaiting(t, 1)
 	closed := make(chan error, 1)
 	ctx := locktest.Within(t)
@@ -160,9 +160,9 @@ func TestSemaphore_StoppedActorGivesBackItsPermit(t *testing.T) {
 	s.Do(t, "SET", s.LockName, "1")
 	s.SkipCloseCheck = true // Close does not know of it then
 	f := s.Semaphore(s.LockName)
-	use(t, f, 1)
+	useTogether(t, f, 1)
 	s.Proxy.Delay(300 * time.Millisecond)
-	waiting := soon(t, f, 1)
+	waiting := acquireSoon(t, f, 1)
 	redistest.Eventually(t, "the permit to be taken", func() bool { return s.Number(t, "GET", s.LockName) == 0 })
 	locktest.OK(t, s.Actors.Root.StopFuture(s.Guardian()).Wait())
 	locktest.IsError(t, locktest.Await(t, "the refusal", waiting), lockkeeper.ErrClosed)
@@ -196,8 +196,8 @@ func TestSemaphore_GivenUpActorFinishesItsRelease(t *testing.T) {
 	redistest.Eventually(t, "both permits", func() bool { return s.Number(t, "GET", s.LockName) == 2 })
 }
 
-// records are the records of commands in Redis.
-func records(t *testing.T, server *redistest.Server) []string {
+// commandRecords are the records of commands in Redis.
+func commandRecords(t *testing.T, server *redistest.Server) []string {
 	t.Helper()
 	return server.Keys(t, "lockkeeper_calls:*")
 }
@@ -210,13 +210,13 @@ func TestClose_LeavesNoRecordOfACommand(t *testing.T) {
 	s := locktest.Open(t, server.URL(), lockkeeper.Config{})
 	k := locktest.NewKey(t, server)
 	locktest.Must(s.Semaphore(k.LockName).TrySetPermits(t.Context(), 3, 0))(t)
-	use(t, s.Semaphore(k.LockName), 3)
+	useTogether(t, s.Semaphore(k.LockName), 3)
 	locktest.Must(s.Latch(k.LockName+" latch").TrySetCount(t.Context(), 1))(t)
 	locktest.OK(t, s.Latch(k.LockName+" latch").CountDown(t.Context()))
 	permits := locktest.NewKey(t, server)
 	locktest.Must(s.ExpirableSemaphore(permits.LockName).TrySetPermits(t.Context(), 2))(t)
 	usePermit(t, s, permits.LockName)
-	locktest.Equal(t, len(records(t, server)), 3, "%d records while they are used")
+	locktest.Equal(t, len(commandRecords(t, server)), 3, "%d records while they are used")
 	locktest.Stop(t, s)
 	left := server.Keys(t, "*")
 	slices.Sort(left)
@@ -243,7 +243,7 @@ func TestClose_LeavesNoRecordOfACommand(t *testing.T) {
 				locktest.OK(t, use(s))
 			}
 			locktest.Stop(t, s)
-			if left := records(t, server); len(left) != 1 || s.Number(t, "PTTL", left[0]) <= 0 {
+			if left := commandRecords(t, server); len(left) != 1 || s.Number(t, "PTTL", left[0]) <= 0 {
 				t.Errorf("%s: after a reply was lost, idle %v, left in Redis: %q", what, idle, left)
 			}
 			s.Do(t, "FLUSHALL")

@@ -15,15 +15,15 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// closes sets the count of a latch, and checks the result.
-func closes(t *testing.T, l *lockkeeper.Latch, n int64, want bool) {
+// expectClose sets the count of a latch, and checks the result.
+func expectClose(t *testing.T, l *lockkeeper.Latch, n int64, want bool) {
 	t.Helper()
 	if done, err := l.TrySetCount(locktest.Within(t), n); done != want || err != nil {
 		t.Fatalf("closed: %v, %v", done, err)
 	}
 }
 
-func counts(t *testing.T, l *lockkeeper.Latch, want int64) {
+func expectCount(t *testing.T, l *lockkeeper.Latch, want int64) {
 	t.Helper()
 	if n, err := l.Count(locktest.Within(t)); n != want || err != nil {
 		t.Errorf("the count is %d, %v; want %d", n, err, want)
@@ -40,8 +40,8 @@ func TestLatch_OpensWhenAllHaveCountedDown(t *testing.T) {
 	ctx := locktest.Within(t)
 	locktest.OK(t, here.Wait(ctx))
 	locktest.OK(t, here.CountDown(ctx))
-	closes(t, here, 3, true)
-	closes(t, there, 9, false)
+	expectClose(t, here, 3, true)
+	expectClose(t, there, 9, false)
 	locktest.IsError(t, there.Wait(ctx, lockkeeper.WithWait(0)), lockkeeper.ErrHeld, ": refused: the latch is closed")
 	locktest.IsError(t, here.Wait(ctx, lockkeeper.WithWait(time.Second)), lockkeeper.ErrTimeout)
 	passed := make(chan error, 100)
@@ -57,7 +57,7 @@ func TestLatch_OpensWhenAllHaveCountedDown(t *testing.T) {
 	k.Server.ResetStats(t)
 	locktest.OK(t, here.CountDownOnce(ctx, "a"))
 	locktest.OK(t, there.CountDownOnce(ctx, "a"))
-	counts(t, there, 2)
+	expectCount(t, there, 2)
 	locktest.OK(t, there.CountDown(ctx))
 	if len(passed) > 0 {
 		t.Error("a wait for a closed latch has ended")
@@ -66,7 +66,7 @@ func TestLatch_OpensWhenAllHaveCountedDown(t *testing.T) {
 	for range 100 {
 		locktest.OK(t, locktest.Await(t, "the latch to open", passed))
 	}
-	counts(t, here, 0)
+	expectCount(t, here, 0)
 	calls := k.Server.Calls(t)
 	if scripts := calls["evalsha"] + calls["eval"]; scripts > 12 {
 		t.Errorf("%d scripts for 6 calls and 100 waiters", scripts)
@@ -77,7 +77,7 @@ func TestLatch_OpensWhenAllHaveCountedDown(t *testing.T) {
 	if len(left) > 0 {
 		t.Errorf("left in Redis: %q", left)
 	}
-	closes(t, there, 1, true)
+	expectClose(t, there, 1, true)
 	locktest.OK(t, here.CountDownOnce(ctx, "a")) // on a new latch
 	locktest.OK(t, there.Wait(ctx))
 	locktest.Fails(here.TrySetCount(ctx, 0))(t, lockkeeper.ErrInvalid)
@@ -91,13 +91,13 @@ func TestLatch_CountsEachIDOnce(t *testing.T) {
 	s, k := locktest.New(t, lockkeeper.Config{})
 	l, ctx := s.Latch(k.LockName), locktest.Within(t)
 	ids := []string{"job 1", "\x00", "\x00lockkeeper", "\xff\xfe", strings.Repeat("\x00", 512)}
-	closes(t, l, int64(len(ids)), true)
+	expectClose(t, l, int64(len(ids)), true)
 	for range 2 {
 		for _, id := range ids[1:] {
 			locktest.OK(t, l.CountDownOnce(ctx, id))
 		}
 	}
-	counts(t, l, 1)
+	expectCount(t, l, 1)
 	locktest.OK(t, l.CountDownOnce(ctx, ids[0]))
 	locktest.OK(t, l.Wait(ctx))
 }
@@ -107,7 +107,7 @@ func TestLatch_LostReplyCountsOnce(t *testing.T) {
 	t.Parallel()
 	s := locktest.NewRemote(t, redistest.Shared(t), locktest.ShortCallTimeout)
 	l, patient := s.Latch(s.LockName), locktest.Open(t, s.Server.URL(), lockkeeper.Config{CallTimeout: locktest.Soon}).Latch(s.LockName)
-	closes(t, patient, 33, true)
+	expectClose(t, patient, 33, true)
 	for _, mode := range []redistest.Mode{redistest.Lost, redistest.Silent} {
 		loss := s.Proxy.DropRepliesTo(func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }, 3, mode)
 		var all sync.WaitGroup
@@ -137,7 +137,7 @@ func TestLatch_WorksWithForeignClients(t *testing.T) {
 	k.Do(t, "DEL", k.LockName)
 	k.Do(t, "SET", k.LockName, "2")
 	locktest.OK(t, l.CountDownOnce(locktest.Within(t), "a"))
-	counts(t, l, 1)
+	expectCount(t, l, 1)
 	passed := locktest.Go(func() error { return l.Wait(locktest.Within(t)) })
 	redistest.Eventually(t, "the waiter", func() bool {
 		return k.Server.Subscribers(t, "redisson_countdownlatch__channel__{"+k.LockName+"}") == 1

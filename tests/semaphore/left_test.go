@@ -53,8 +53,8 @@ func allowAll(t *testing.T, k locktest.Key) {
 	locktest.OK(t, k.Do(t, "ACL", "SETUSER", "default", "+@all").Error())
 }
 
-// The caller of a release or a count-down waits no longer when Redis rejects it. It goes on in the background, since the
-// caller must not repeat it, and the log says so once.
+// The caller of a release or a count-down waits no longer when Redis rejects it. It goes on in the background, since
+// the caller must not repeat it, and the log says so once.
 func TestCounts_LeftByTheirCallerGoOnAfterARejection(t *testing.T) {
 	t.Parallel()
 	for _, what := range []string{"release", "count-down"} {
@@ -99,9 +99,9 @@ func TestLatch_LeftWaitCountsNothingDown(t *testing.T) {
 	faults, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{})
 	l := s.Latch(k.LockName)
 	goOn := leaveBeforeTheReply(t, faults, func(ctx context.Context) error { return l.Wait(ctx) })
-	closes(t, locktest.Open(t, k.Server.URL(), lockkeeper.Config{}).Latch(k.LockName), 3, true)
+	expectClose(t, locktest.Open(t, k.Server.URL(), lockkeeper.Config{}).Latch(k.LockName), 3, true)
 	goOn()
-	counts(t, l, 3)
+	expectCount(t, l, 3)
 }
 
 // leaveBeforeTheReply has a call's context end when Redis has answered, and before the lock actor knows that; goOn lets

@@ -132,15 +132,15 @@ func expectFree(t *testing.T, f api, want int) {
 	}
 }
 
-// soon acquires on a goroutine.
-func soon(t *testing.T, f api, n int, options ...lockkeeper.WaitOption) <-chan error {
+// acquireSoon acquires on a goroutine.
+func acquireSoon(t *testing.T, f api, n int, options ...lockkeeper.WaitOption) <-chan error {
 	t.Helper()
 	ctx := locktest.Within(t)
 	return locktest.Go(func() error { return f.Acquire(ctx, n, options...) })
 }
 
-// listens waits until so many processes have subscribed to the semaphore's channel: their requests wait.
-func listens(t *testing.T, k locktest.Key, processes int64) {
+// awaitListeners waits until so many processes have subscribed to the semaphore's channel: their requests wait.
+func awaitListeners(t *testing.T, k locktest.Key, processes int64) {
 	t.Helper()
 	redistest.Eventually(t, "a subscription", func() bool { return k.Server.Subscribers(t, "redisson_sc:{"+k.LockName+"}") >= processes })
 }

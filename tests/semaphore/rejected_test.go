@@ -128,7 +128,7 @@ func TestSemaphore_RefusedReleaseHandsOnNothing(t *testing.T) {
 			locktest.OK(t, sem.Acquire(locktest.Within(t), 3))
 			ctx, cancel := context.WithCancel(t.Context())
 			first := locktest.Go(func() error { return sem.Acquire(ctx, 1) })
-			listens(t, k, 1)
+			awaitListeners(t, k, 1)
 			second := locktest.Go(func() error { return sem.Acquire(ctx, 3) })
 			redistest.Eventually(t, "two waiters", func() bool {
 				locks, err := s.Locks(locktest.Within(t))

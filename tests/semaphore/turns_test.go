@@ -29,7 +29,7 @@ func TestSemaphore_ReleaseWakesTheFirstProcess(t *testing.T) {
 	const processes = 8
 	var waiting []<-chan error
 	for i := range processes {
-		waiting = append(waiting, soon(t, locktest.Open(t, server.URL(), locktest.NoPolling).Semaphore(k.LockName), 1))
+		waiting = append(waiting, acquireSoon(t, locktest.Open(t, server.URL(), locktest.NoPolling).Semaphore(k.LockName), 1))
 		queues(t, k, int64(i+1))
 	}
 	server.ResetStats(t)
@@ -66,7 +66,7 @@ func TestSemaphore_GivingUpWakesTheNextProcess(t *testing.T) {
 			defer cancel()
 			many := locktest.Go(func() error { return first.Semaphore(k.LockName).Acquire(ctx, 3) })
 			queues(t, k, 1)
-			one := soon(t, second, 1)
+			one := acquireSoon(t, second, 1)
 			queues(t, k, 2)
 			locktest.IsError(t, second.TryAcquire(locktest.Within(t), 1), lockkeeper.ErrHeld)
 			test.giveUp(first.System, cancel)
@@ -81,15 +81,15 @@ func TestSemaphore_ManyPermitsKeepTheirPlace(t *testing.T) {
 	t.Parallel()
 	here, there, k := locktest.NewTwo(t, locktest.NoPolling)
 	k.Do(t, "SET", k.LockName, "1400000000")
-	many := soon(t, here.Semaphore(k.LockName), 1_500_000_000)
+	many := acquireSoon(t, here.Semaphore(k.LockName), 1_500_000_000)
 	queues(t, k, 1)
 	locktest.IsError(t, there.Semaphore(k.LockName).TryAcquire(locktest.Within(t), 1), lockkeeper.ErrHeld)
 	locktest.OK(t, there.Semaphore(k.LockName).Release(locktest.Within(t), 100_000_000))
 	locktest.OK(t, locktest.Await(t, "the permits", many))
 }
 
-// A process that does not reach Redis when its last waiter leaves the wait queue does so later. Until then it would keep
-// the permits, since it still listens for another semaphore.
+// A process that does not reach Redis when its last waiter leaves the wait queue does so later. Until then it would
+// keep the permits, since it still listens for another semaphore.
 func TestSemaphore_LeavesTheQueueAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	s := locktest.NewRemote(t, redistest.Shared(t), locktest.ShortCallTimeout)
@@ -100,9 +100,9 @@ func TestSemaphore_LeavesTheQueueAfterAnOutage(t *testing.T) {
 	defer cancel()
 	many := locktest.Go(func() error { return s.Semaphore(s.LockName).Acquire(ctx, 3) })
 	queues(t, s.Key, 1)
-	one := soon(t, other, 1)
+	one := acquireSoon(t, other, 1)
 	queues(t, s.Key, 2)
-	elsewhere := soon(t, s.Semaphore(s.LockName+" elsewhere"), 1)
+	elsewhere := acquireSoon(t, s.Semaphore(s.LockName+" elsewhere"), 1)
 	s.Proxy.Refuse(true)
 	cancel()
 	locktest.IsError(t, locktest.Await(t, "the end of the first request", many), context.Canceled)

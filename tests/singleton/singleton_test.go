@@ -172,12 +172,8 @@ func TestProxy_RefusesAndReports(t *testing.T) {
 		locktest.Next[*actor.DeadLetterResponse](t, probe)
 	}
 
-	for what, option := range map[string]lockkeeper.WaitOption{"no option": nil, "no wait": lockkeeper.WithWait(0)} {
-		pid := n.Actors.Root.Spawn(n.Singleton(n.LockName).Proxy(option))
-		redistest.Eventually(t, "the end of a proxy with "+what, func() bool {
-			_, lives := n.Actors.ProcessRegistry.GetLocal(pid.Id)
-			return !lives
-		})
+	for _, option := range []lockkeeper.WaitOption{nil, lockkeeper.WithWait(0)} { // without a wait, the proxy ends
+		n.AwaitEnd(t, n.Actors.Root.Spawn(n.Singleton(n.LockName).Proxy(option)))
 	}
 	f.expectBegun()
 }
@@ -230,7 +226,8 @@ func TestSingleton_MovesWhatIsNotBegun(t *testing.T) {
 	f.awaitBegun(50)
 }
 
-// An instance that is cut off from Redis has stopped before the next one starts. What its proxy does not know is refused.
+// An instance that is cut off from Redis has stopped before the next one starts. What its proxy does not know is
+// refused.
 func TestSingleton_StopsWhenItIsCutOff(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -250,8 +247,8 @@ func TestSingleton_StopsWhenItIsCutOff(t *testing.T) {
 	proxy.Freeze(false)
 }
 
-// After a sleep of the machine that was longer than the lease, an instance handles nothing, neither from proxies nor from
-// others.
+// After a sleep of the machine that was longer than the lease, an instance handles nothing, neither from proxies nor
+// from others.
 func TestSingleton_HandlesNothingAfterItsLease(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -311,8 +308,8 @@ func TestSingleton_IsFoundAfterRedisHasForgotten(t *testing.T) {
 	f.awaitBegun(1)
 }
 
-// When Redis has lost all its data, an instance of before may write its place once more, with its high token. The next one
-// is found nevertheless, and hands over.
+// When Redis has lost all its data, an instance of before may write its place once more, with its high token. The next
+// one is found nevertheless, and hands over.
 func TestSingleton_IsFoundAfterRedisHasLostTheCounter(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -360,8 +357,8 @@ func TestSingleton_WorksWithACLAndCluster(t *testing.T) {
 	}
 }
 
-// Without proto.actor's remote an instance in another process cannot be reached. That is in the log, once; and not of one
-// that has left.
+// Without proto.actor's remote an instance in another process cannot be reached. That is in the log, once; and not of
+// one that has left.
 func TestProxy_WarnsWithoutRemote(t *testing.T) {
 	t.Parallel()
 	k := locktest.NewKey(t, redistest.Shared(t))

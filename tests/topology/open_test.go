@@ -72,8 +72,8 @@ func TestOpen_WorksWithEveryServer(t *testing.T) {
 	}
 }
 
-// A cluster's servers cannot draw a token of one counter in the script that takes the lock. Its processes do not ask each
-// other for locks that linger.
+// A cluster's servers cannot draw a token of one counter in the script that takes the lock. Its processes do not ask
+// each other for locks that linger.
 func TestConfig_IsRefusedInACluster(t *testing.T) {
 	t.Parallel()
 	url := redistest.Cluster(t, 1)[0].URL()
@@ -169,7 +169,7 @@ func TestOpen_ReportsErrorsAtOnce(t *testing.T) {
 		if c.want == lockkeeper.ErrUnavailable {
 			err = open()
 		} else {
-			err = answered(t, open)
+			err = untilAnswered(t, open)
 		}
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.words) ||
 			strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "\u2800") {

@@ -19,8 +19,8 @@ import (
 // dead is the address of no server.
 const dead = "127.0.0.1:1"
 
-// after is the part of a URL after its scheme.
-func after(url string) string {
+// withoutScheme is the part of a URL after its scheme.
+func withoutScheme(url string) string {
 	_, rest, _ := strings.Cut(url, "://")
 	return rest
 }
@@ -52,12 +52,12 @@ func TestURLs_AreAccepted(t *testing.T) {
 	seeds := servers[0].Addr() + "," + servers[1].Addr()
 	master := redistest.Start(t, "--requirepass", "s3rver")
 	guarded := "sentinel auth-pass master s3rver\nuser default off\nuser watcher on >p@ss " + redisio.SentinelRules + "\nuser root on >pw +@all &*"
-	sentinel, _, _ := strings.Cut(after(redistest.Sentinel(t, master, guarded)), "?")
+	sentinel, _, _ := strings.Cut(withoutScheme(redistest.Sentinel(t, master, guarded)), "?")
 	a := redistest.NewAuthority(t)
 	files := url.Values{"tls_ca": {a.CA}, "tls_cert": {a.Cert}, "tls_key": {a.Key}}.Encode()
 	secure, cluster := a.Start(t, nil), tlsCluster(t, a)
 	own := a.Sentinel(t, secure, []string{"localhost"})
-	plain, _, _ := strings.Cut(after(redistest.Sentinel(t, redistest.Start(t))), "?")
+	plain, _, _ := strings.Cut(withoutScheme(redistest.Sentinel(t, redistest.Start(t))), "?")
 	password := filepath.Join(t.TempDir(), "password")
 	locktest.OK(t, os.WriteFile(password, []byte("s3rver\n"), 0o600))
 	watcher := lockkeeper.WithClientOption(func(o *rueidis.ClientOption) {
@@ -87,7 +87,7 @@ func TestURLs_AreAccepted(t *testing.T) {
 		{"redis://:s3rver@" + sentinel + "?master_set=master", []lockkeeper.OpenOption{watcher}, rueidis.ClientModeSentinel},
 	} {
 		var s *lockkeeper.System
-		err := answered(t, func() (err error) {
+		err := untilAnswered(t, func() (err error) {
 			s, err = lockkeeper.Open(locktest.Within(t), c.url, c.options...)
 			return err
 		})
@@ -101,7 +101,7 @@ func TestURLs_AreAccepted(t *testing.T) {
 		locktest.Stop(t, s)
 		if c.options == nil {
 			var client rueidis.Client
-			err := answered(t, func() (err error) {
+			err := untilAnswered(t, func() (err error) {
 				client, err = lockkeeper.Connect(c.url)
 				return err
 			})
@@ -145,8 +145,8 @@ func TestURLs_ReportWhatIsMissing(t *testing.T) {
 		}
 	}
 	server, seed := redistest.Shared(t), servers[0].Addr()
-	sentinel, _, _ := strings.Cut(after(redistest.Sentinel(t, redistest.Start(t))), "?")
-	guarded, _, _ := strings.Cut(after(redistest.Sentinel(t, redistest.Start(t), "requirepass pw")), "?")
+	sentinel, _, _ := strings.Cut(withoutScheme(redistest.Sentinel(t, redistest.Start(t))), "?")
+	guarded, _, _ := strings.Cut(withoutScheme(redistest.Sentinel(t, redistest.Start(t), "requirepass pw")), "?")
 	secure, _ := redistest.TLS(t)
 	later := func(url string) (func(), error) {
 		c, err := lockkeeper.ConnectLater(url)
@@ -187,7 +187,7 @@ func TestURLs_ReportWhatIsMissing(t *testing.T) {
 		{open, "rediss://" + secure + "?tls_cert=urls_test.go", lockkeeper.ErrInvalid, "tls_key"},
 		{open, "rediss-sentinel://" + secure + "?master_set=master", lockkeeper.ErrRejected, "x509"},
 	} {
-		err := answered(t, func() (err error) {
+		err := untilAnswered(t, func() (err error) {
 			locktest.InTime(t, c.url, func() {
 				var end func()
 				if end, err = c.open(c.url); err == nil {
@@ -202,8 +202,8 @@ func TestURLs_ReportWhatIsMissing(t *testing.T) {
 	}
 }
 
-// answered opens something, again if a server has not answered: a busy machine may be too slow.
-func answered(t *testing.T, open func() error) (err error) {
+// untilAnswered opens something, again if a server has not answered: a busy machine may be too slow.
+func untilAnswered(t *testing.T, open func() error) (err error) {
 	t.Helper()
 	redistest.Eventually(t, "an answer", func() bool {
 		err = open()
@@ -232,7 +232,7 @@ func TestSentinel_SilentOneDelaysNothing(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
 	replica := redistest.Replica(t, master)
-	sentinel, _, _ := strings.Cut(after(redistest.Sentinel(t, master)), "?")
+	sentinel, _, _ := strings.Cut(withoutScheme(redistest.Sentinel(t, master)), "?")
 	silent, other := redistest.NewProxy(t, sentinel), redistest.NewProxy(t, sentinel)
 	silent.Freeze(true)
 	client := locktest.Must(lockkeeper.Connect("redis-sentinel://" + silent.Addr() + "," + other.Addr() + "?master_set=master"))(t)

@@ -51,6 +51,13 @@ func (s *FaultInjector) Middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 	}
 }
 
+// Around is middleware that handles each message, and decides whether it passes.
+func Around(do func(c actor.ReceiverContext, m any, pass func())) actor.ReceiverMiddleware {
+	return func(next actor.ReceiverFunc) actor.ReceiverFunc {
+		return func(c actor.ReceiverContext, e *actor.MessageEnvelope) { do(c, e.Message, func() { next(c, e) }) }
+	}
+}
+
 func isSpared(r faultinject.Request) bool {
 	_, lock := r.Requested()
 	return strings.HasSuffix(lock, "spared")

@@ -54,8 +54,8 @@ func AcquireIn(t testing.TB, ctx context.Context, l *lockkeeper.Lock, options ..
 	return Got(t, AcquireSoon(ctx, l, options...)).Hold
 }
 
-// AcquireSoon acquires on a goroutine. On a busy machine the reply of Redis may come too late for a short lease: then it
-// asks again.
+// AcquireSoon acquires on a goroutine. On a busy machine the reply of Redis may come too late for a short lease: then
+// it asks again.
 func AcquireSoon(ctx context.Context, l *lockkeeper.Lock, options ...lockkeeper.Option) <-chan Grant {
 	granted := make(chan Grant, 1)
 	go func() {
@@ -129,17 +129,4 @@ func ExpectValidFor[H Taken](t testing.TB, d time.Duration, holds ...H) {
 		}
 		OK(t, hold.Err())
 	}
-}
-
-// AwaitRequests waits until n requests wait in a site, for any lock.
-func AwaitRequests(t testing.TB, s *Site, n int) {
-	t.Helper()
-	redistest.Eventually(t, fmt.Sprintf("%d requests to wait", n), func() bool {
-		all, err := s.Locks(Within(t))
-		waiting := 0
-		for _, each := range all {
-			waiting += each.Waiters
-		}
-		return err == nil && waiting == n
-	})
 }

@@ -22,8 +22,10 @@ type Key struct {
 }
 
 // NewKey returns a lock with a name of the test's own.
-func NewKey(t testing.TB, server *redistest.Server) Key {
-	name := redistest.Name(t)
+func NewKey(t testing.TB, server *redistest.Server) Key { return KeyOf(server, redistest.Name(t)) }
+
+// KeyOf returns the lock of that name, which has no braces.
+func KeyOf(server *redistest.Server, name string) Key {
 	return Key{Server: server, LockName: name, Name: name, Channel: "redisson_lock__channel:{" + name + "}"}
 }
 

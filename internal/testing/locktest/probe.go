@@ -77,7 +77,7 @@ func (p *Probe) Die() {
 
 // Send sends a request to the guardian, with the probe as its sender.
 func (p *Probe) Send(m any) {
-	p.Site.Actors.Root.RequestWithCustomSender(p.Site.Guardian(), m, p.Pid)
+	p.Site.SendAs(p.Pid, m)
 }
 
 // Next returns the next message, which must be an M.

@@ -154,6 +154,20 @@ func (s *Site) Context(t testing.TB) context.Context {
 	return Within(t)
 }
 
+// SendAs sends a request to the guardian as its sender would, which gets the answer.
+func (s *Site) SendAs(sender *actor.PID, m any) {
+	s.Actors.Root.RequestWithCustomSender(s.Guardian(), m, sender)
+}
+
+// AwaitEnd waits until an actor has stopped.
+func (s *Site) AwaitEnd(t testing.TB, pid *actor.PID) {
+	t.Helper()
+	redistest.Eventually(t, "the end of "+pid.Id, func() bool {
+		_, lives := s.Actors.ProcessRegistry.GetLocal(pid.Id)
+		return !lives
+	})
+}
+
 func (s *Site) Acquire(t testing.TB, k Key, options ...lockkeeper.Option) *lockkeeper.Hold {
 	t.Helper()
 	return AcquireIn(t, s.Context(t), s.Lock(k.LockName), options...)
