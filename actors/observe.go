@@ -76,7 +76,7 @@ func (a *lockActor) firstHolder() *request.Call {
 	return nil
 }
 
-// startOf returns a pointer to call.Since, the time of the request or grant; nil if call is nil.
+// startOf returns a pointer to Call.Since, the time of the request or grant; nil if call is nil.
 func startOf(call *request.Call) *machine.Instant {
 	if call == nil {
 		return nil
