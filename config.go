@@ -38,13 +38,14 @@ type Config struct {
 	// waits for a turn of every other process. When the lock is left to foreign clients, such as Redisson, no System
 	// that waits acquires it for up to twice this time. Default 5 ms; at most a third of Watchdog.
 	HandOffLimit time.Duration
-	// Linger is the time for which a plain or a fenced lock may linger in this process without a holder, from the
-	// moment it was taken from Redis. Until then the process acquires and releases it again without Redis. Use Linger
-	// if one process acquires the lock again and again, above all far from Redis. Another process that waits for the
-	// lock, or tries once, asks this process for it, and this process releases the lock at once; the single try itself
-	// is refused. Clients that do not ask, such as Redisson or a RedLock, get the lock after this time at the latest.
-	// If the process dies, the lock is free when its lease ends. See docs/using.md. Default 0: a lock is released when
-	// its holder releases it; at most a third of Watchdog. In a cluster New fails with ErrInvalid.
+	// Linger is the time for which a plain or a fenced lock without a fixed lease may linger in this process without a
+	// holder, from the moment it was taken from Redis. Until then the process acquires and releases it again without
+	// Redis. Use Linger if one process acquires the lock again and again, above all far from Redis. Another process
+	// that waits for the lock, or tries once, asks this process for it, and this process releases the lock at once; the
+	// single try itself is refused. Clients that do not ask, such as Redisson or a RedLock, get the lock after this
+	// time at the latest. If the process dies, the lock is free when its lease ends. See docs/using.md. Default 0: a
+	// lock is released when its holder releases it; at most a third of Watchdog. In a cluster New fails with
+	// ErrInvalid.
 	Linger time.Duration
 	// Poll is the longest time between two tries of a waiting process. Half of Watchdog takes its place if that is
 	// shorter, but not for fair locks and RedLocks. The tries make up for lost messages and keep the process's entry in
