@@ -66,8 +66,8 @@ local function take_permits(now, next_waiter)
   end
 end
 
--- Returns when the first permit expires that is not among the expired ones, nil if there is none. Members with a negative
--- time are ignored, as everywhere: they are neither taken nor expired.
+-- Returns when the first permit expires that is not among the expired ones, nil if there is none. Members with a
+-- negative time are ignored, as everywhere: they are neither taken nor expired.
 local function first_end(expired)
   local first = check_taken(taken_key)
   if expired > 0 or first and tonumber(first) < 0 then

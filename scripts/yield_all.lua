@@ -22,16 +22,17 @@
 --- include common/read_write.lua
 
 local owner, settings, entry = ARGV[1], ARGV[2], ARGV[3]
-local held_all, queues = true, {}
 local sizes = {} -- of all wait queues, before the first write: one may be another application's key
 for i in ipairs(KEYS) do
   sizes[i] = size_of(ARGV[2 + 4 * i])
   call_if_here('ZCARD', order_of(ARGV[2 + 4 * i]))
 end
+
+local held_all, entered = true, {} -- entered: the wait queues that get the entry
 for i, hash in ipairs(KEYS) do
-  local kind, prefix, key, channel = ARGV[4 * i], ARGV[1 + 4 * i], ARGV[2 + 4 * i], ARGV[3 + 4 * i]
+  local kind, prefix, queue_key, channel = ARGV[4 * i], ARGV[1 + 4 * i], ARGV[2 + 4 * i], ARGV[3 + 4 * i]
   local is_read_write = kind == 'read' or kind == 'write'
-  local held, free, wrote
+  local held, free, wrote -- whether the owner held the lock, it is free now, and the owner was a writer
   if is_read_write then
     local mine = redis.call('HMGET', hash, owner, owner .. ':write')
     held, wrote = mine[1] or mine[2], mine[2]
@@ -47,7 +48,7 @@ for i, hash in ipairs(KEYS) do
   local size, transferred = sizes[i], false
   if size then
     local lock = (is_read_write and read_write_lock or plain_lock)(hash, prefix)
-    local queue = wait_queue(size, key, settings, lock, owner)
+    local queue = wait_queue(size, queue_key, settings, lock, owner)
     local joins = not held and is_read_write and value_of(hash, 'mode') == 'read'
     if held then
       queue.leave()
@@ -58,13 +59,13 @@ for i, hash in ipairs(KEYS) do
     else
       queue.withdraw(joins)
     end
-    queues[#queues + 1] = {enter = queue.enter, entry = entry_for(kind, entry)}
+    entered[#entered + 1] = {queue = queue, entry = entry_for(kind, entry)}
   end
   if free and not transferred then
     redis.call(PUBLISH, channel, wrote and '1' or '0')
   end
 end
-for _, queue in ipairs(queues) do
-  queue.enter(queue.entry, true)
+for _, last in ipairs(entered) do
+  last.queue.enter(last.entry, true)
 end
 return {held_all and RELEASED or ABSENT, 0}
