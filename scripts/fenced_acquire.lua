@@ -45,20 +45,17 @@ elseif ttl then
 end
 -- The counter comes first: if it is refused, the lock stays as it is.
 local status, token = queue_was_empty and GRANTED or OTHERS_WAIT, 0
+local counter_ttl = call_if_here('PTTL', counter)
 if wanted == '0' then
-  local ends = call_if_here('PTTL', counter)
-  if ends and ends >= 0 and try_draw(counter, 0, 0) then
+  if counter_ttl and counter_ttl >= 0 and try_draw(counter, 0, 0) then
     redis.call('PERSIST', counter) -- Redisson's MultiLock puts a TTL on it
   end
+elseif not counter_ttl or counter_ttl == -2 and not call_if_here('EXISTS', hash, counter) then
+  status = TOKENS_LEFT -- a counter started here would issue the same tokens again
 else
-  local ends = call_if_here('PTTL', counter)
-  if not ends or ends == -2 and not call_if_here('EXISTS', hash, counter) then
-    status = TOKENS_LEFT -- a counter started here would issue the same tokens again
-  else
-    token = draw_tokens(counter, string.match(wanted, '^(%d+)%+?(%d*)$'))
-    if ends >= 0 then
-      redis.call('PERSIST', counter)
-    end
+  token = draw_tokens(counter, string.match(wanted, '^(%d+)%+?(%d*)$'))
+  if counter_ttl >= 0 then
+    redis.call('PERSIST', counter)
   end
 end
 if free then

@@ -8,6 +8,7 @@
 -- ARGV[3]  the TTL of the entries, ms
 --
 -- Reply: 1
+
 local entries, counter = unpack(KEYS)
 local member, known, ttl = unpack(ARGV)
 local token = math.max(redis.call('INCRBY', counter, 0), tonumber(known)) -- the rules for users have no GET

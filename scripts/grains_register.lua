@@ -17,6 +17,7 @@
 --        {"held", ""}        the other member has its lease
 --        {"lost", ""}        this member has lost its lease
 -- It fails if another application has written the entry, or the next token would not be exact.
+
 local entries, counter, lease, other_lease = unpack(KEYS)
 local grain, member, expected, known, last, ttl = unpack(ARGV)
 local entry = redis.call('HGET', entries, grain) or ''

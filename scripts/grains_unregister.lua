@@ -6,6 +6,7 @@
 --          the i-th grain, and its entry
 --
 -- Reply: 1, or 0 if the lease lasts
+
 local entries, lease = unpack(KEYS)
 if lease and redis.call('EXISTS', lease) == 1 then
   return 0

@@ -24,7 +24,7 @@ local command, channel, down = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local WEEK, CENTURY = 604800000, 3155760000000 -- in ms
 local MARK = string.rep('\0', 513) -- longer than any id
 
--- Reports whether the set of ids exists, and whether its key has another value.
+-- Reports whether the set of ids exists, and whether its key has another application's value.
 local function look_at_ids()
   local marked = redis.pcall('SISMEMBER', ids_key, MARK)
   if type(marked) == 'table' and not string.find(marked.err, '^WRONGTYPE') then
@@ -39,9 +39,9 @@ return once(record, command, function()
     return {0}
   end
   local known = redis.call('PTTL', latch) >= 0 -- whether the ids belong to this latch
-  local seen, new, counted, foreign = {}, {}, false, false
+  local seen, new, has_set, foreign = {}, {}, false, false
   if #ARGV > 3 or count <= down then
-    counted, foreign = look_at_ids()
+    has_set, foreign = look_at_ids()
   end
   if foreign and #ARGV > 3 then
     error('WRONGTYPE the key for the ids of the latch has a value of another type', 0)
@@ -59,7 +59,7 @@ return once(record, command, function()
   elseif count <= 0 then
     redis.call(PUBLISH, channel, '0')
     return {0}, function()
-      if counted then
+      if has_set then
         redis.call('DEL', latch, ids_key)
       else
         redis.call('DEL', latch)
@@ -76,7 +76,7 @@ return once(record, command, function()
       redis.call('PEXPIRE', ids_key, WEEK)
       redis.call('SADD', ids_key, MARK, unpack(new))
       redis.call('PEXPIRE', ids_key, WEEK)
-      if counted and not known then
+      if has_set and not known then
         redis.call('DEL', ids_key)
         redis.call('SADD', ids_key, MARK, unpack(new))
         redis.call('PEXPIRE', ids_key, WEEK)

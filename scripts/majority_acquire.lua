@@ -31,11 +31,11 @@ if redis.call('HEXISTS', hash, owner) == 0 then
   if quarantine ~= '0' then
     local age, needed = tonumber(record[2] or 0), tonumber(quarantine)
     local present = present_memory()
-    if string.sub(memory, 1, #present) ~= present then
+    if string.sub(memory, 1, #present) ~= present then -- it is new, so the record is begun anew
       check_memory(memory_key, record[1], record[2])
       memory, age = present .. name, 0
       redis.call('HSET', memory_key, 'memory', memory, 'age', 0)
-    elseif age < needed and memory == watched and age < tonumber(watched_for) then
+    elseif age < needed and memory == watched and age < tonumber(watched_for) then -- the caller knows more
       age = tonumber(watched_for)
       redis.call('HSET', memory_key, 'age', age)
     end

@@ -7,6 +7,7 @@
 -- Reply, one number per lock: RENEWED, GONE if there is no key, TAKEN if it belongs to another
 -- owner. A key of another type counts as TAKEN; it must not fail the other locks. Any other
 -- error does not depend on the locks, and is the reply.
+
 local renewed = {}
 for i, key in ipairs(KEYS) do
   local owner, lease = ARGV[2 * i - 1], ARGV[2 * i]

@@ -6,6 +6,7 @@
 --
 -- Reply: {TTL of the record in ms (-2: there is none), its text, or ""}. At most the first 8193 bytes
 -- of it are read: no record has more than 8192.
+
 local list, system = KEYS[1], ARGV[1]
 local record = list .. ':' .. system
 return {redis.call('PTTL', record), redis.call('GETRANGE', record, 0, 8192)}

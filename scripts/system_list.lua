@@ -8,6 +8,7 @@
 -- a record: TTL of the record in ms, a blank, and its text}. At most the first 8193 bytes of a record are read:
 -- none has more than 8192. Records that are not strings, and names longer than any System's, are left out. If
 -- names are so long that reading them would block Redis, fewer are read.
+
 local list, first, last = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local MAX_NAME_LENGTH, MAX_READ = 64, 1000000
 local lines, rank, read = {}, first, 0

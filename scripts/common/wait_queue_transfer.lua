@@ -123,20 +123,26 @@ local function add_transfers(queue, key, lock)
   -- begins with this script. MultiLocks that could not join readers before, and can now, are woken. Returns the mode in
   -- which the lock is held then, nil if it was not transferred; and whether it is reserved for a MultiLock from now on.
   function queue.transfer_next(joins, asks, begins)
-    local transferred, reads -- the mode of the transfer; whether MultiLocks that read are woken
+    local transferred -- the mode of the transfer
+    local wakes_readers -- whether MultiLocks that read are woken
     if asks then
       queue.ask()
     end
     local entry, i = queue.from(1)
     while entry do
-      local exclusive, asking = entry.mode == '0' and entry.listens, queue.asks(entry)
-      if entry.reserved and entry.mode == '1' and (joins or transferred) then
+      local are_readers, asking = joins or transferred, queue.asks(entry)
+      if entry.reserved then
+        if entry.mode == '0' or not are_readers then
+          break
+        end
         local unblocked = queue.vacated and is_before(queue.vacated, entry)
-        reads = reads or not asking and (begins or not joins or unblocked)
-      elseif entry.reserved or exclusive and (asking or joins or transferred)
-        or not asking and not transfer_to(entry, joins or transferred) then
+        wakes_readers = wakes_readers or not asking and (begins or not joins or unblocked)
+      elseif entry.mode == '0' and entry.listens and (asking or are_readers) then
         break
       elseif not asking then
+        if not transfer_to(entry, are_readers) then
+          break
+        end
         transferred = entry.mode
       end
       if transferred == '0' then
@@ -144,23 +150,23 @@ local function add_transfers(queue, key, lock)
       end
       entry, i = queue.from(i + 1)
     end
-    if reads then
+    if wakes_readers then
       -- This wakes all processes that wait, so it does not happen with each reader that joins others.
       redis.call(PUBLISH, queue.channel, '0')
     end
     local first = not joins and not transferred and queue.reserving()
-    local begun = first and first.reserved == '0'
-    if begun then
+    local begins_to_reserve = first and first.reserved == '0'
+    if begins_to_reserve then
       queue.reserve(first, string.format('%.0f', now))
     end
-    return transferred, begun
+    return transferred, begins_to_reserve
   end
 
   -- Transfers a lock that was found free: its hold has expired, or its key was deleted. If the lock is reserved for a
   -- MultiLock from now on, wakes that: it does not know that the lock is free. Returns the mode as transfer_next does.
   function queue.transfer_found()
-    local transferred, begun = queue.transfer_next()
-    if begun then
+    local transferred, begins_to_reserve = queue.transfer_next()
+    if begins_to_reserve then
       redis.call(PUBLISH, queue.channel, '0')
     end
     return transferred
