@@ -24,15 +24,15 @@ end
 -- others: entries of another application may be large. range is the command that reads, and run runs it. With
 -- "WITHSCORES", each entry has its deadline behind it.
 local function read_checked(range, run, key, n, ...)
-  local step = 1 + select('#', ...)
-  local entries = run(range, key, 0, 0, ...) or {}
-  check_entries(entries, step)
   if n > 1 then
-    entries = run(range, key, 0, MAX_SEEN - 1, ...) or {}
-    check_entries(entries, step)
+    check_entries(run(range, key, 0, 0) or {})
   end
   if n > MAX_SEEN then
-    entries = run(range, key, 0, n - 1, ...) or {}
+    check_entries(run(range, key, 0, MAX_SEEN - 1) or {})
+  end
+  local entries = run(range, key, 0, n - 1, ...) or {}
+  if n <= MAX_SEEN then
+    check_entries(entries, 1 + select('#', ...))
   end
   return entries
 end
