@@ -42,7 +42,7 @@ func startObserved(t *testing.T, url func(addr string) string) *observed {
 		cfg.Poll, cfg.CallTimeout, cfg.KeyPrefix, cfg.Idle = time.Hour, time.Minute, "app: ", time.Minute
 	}, o.middleware)
 	o.turns = keyspace.TurnChannel(o.id)
-	proxy.DropRepliesTo(func(cmd []string) bool { // it drops none, and sees all commands
+	proxy.See(func(cmd []string) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		for _, word := range cmd {
@@ -50,8 +50,7 @@ func startObserved(t *testing.T, url func(addr string) string) *observed {
 				o.owner = word
 			}
 		}
-		return false
-	}, 1)
+	})
 	return o
 }
 

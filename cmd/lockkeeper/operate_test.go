@@ -288,11 +288,10 @@ func TestRelease_NotOfAnotherHolder(t *testing.T) {
 			take(one)
 			var changed sync.Once
 			forces := redistest.Script(scripts.ForceRelease.SHA, scripts.ReadWriteForceRelease.SHA)
-			proxy.Hold(func(cmd []string) bool { // another takes the lock just before the command arrives
-				if forces(cmd) {
+			proxy.See(func(cmd []string) {
+				if forces(cmd) { // another takes the lock just before the command arrives
 					changed.Do(func() { take(two) })
 				}
-				return false
 			})
 			var out, errs strings.Builder
 			env := environment{variables: []string{"REDIS_URL=" + proxy.URL()}, stdout: &out, stderr: &errs}

@@ -3,7 +3,6 @@ package kinds_test
 import (
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -163,13 +162,7 @@ func TestForceRelease_IsNotSentAgainAfterItsTime(t *testing.T) {
 		}
 		stuck := locktest.Acquire(t, of(other, name))
 		end := busy(t, server)
-		var tries atomic.Int32
-		proxy.DropRepliesTo(func(cmd []string) bool {
-			if strings.HasPrefix(strings.ToLower(cmd[0]), "eval") {
-				tries.Add(1)
-			}
-			return false
-		}, 1)
+		tries := countCommands(proxy, func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") })
 		freed := locktest.Go(func() error {
 			_, err := of(operator, name).ForceRelease(locktest.Within(t))
 			return err

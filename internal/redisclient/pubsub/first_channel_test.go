@@ -14,7 +14,7 @@ func TestFirstChannel_IsSubscribedBeforeOthers(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
-	watch(p, func(cmd []string) {
+	p.See(func(cmd []string) {
 		if slices.Index(cmd, first) > 1 {
 			t.Errorf("the first channel is after %s", cmd[1])
 		}

@@ -13,17 +13,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/testing/redistest"
 )
 
-// watch calls a function with each command whose reply passes the proxy.
-func watch(p *redistest.Proxy, look func(cmd []string)) {
-	p.DropRepliesTo(func(cmd []string) bool { look(cmd); return false }, 1)
-}
-
 func TestSubscriptions_ShareOneConnection(t *testing.T) {
 	t.Parallel()
 	const channels = 2*subscribeBatch + 10
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
-	watch(p, func(cmd []string) {
+	p.See(func(cmd []string) {
 		if len(cmd) > 1+subscribeBatch {
 			t.Errorf("%d channels in one %s", len(cmd)-1, cmd[0])
 		}
@@ -91,7 +86,7 @@ func TestSubscribed_IsNotReportedBeforeRedisConfirms(t *testing.T) {
 	p := redistest.NewProxy(t, redistest.Shared(t).Addr())
 	channel := redistest.Name(t)
 	subs, e := subscribe(t, redistest.Connect(t, p.URL()), channel+"first")
-	watch(p, func(cmd []string) {
+	p.See(func(cmd []string) {
 		if slices.Contains(cmd, channel) && (e.Count("subscribed "+channel) > 0 || subs.Confirmed(channel)) {
 			t.Error("reported before Redis has confirmed")
 		}
@@ -180,7 +175,7 @@ func TestSubscribe_IsRepeatedWhileTheServerIsBusy(t *testing.T) {
 	p := redistest.NewProxy(t, s.Addr())
 	subs, e := subscribe(t, redistest.Connect(t, p.URL()), "a")
 	var answered atomic.Int64
-	watch(p, func(cmd []string) {
+	p.See(func(cmd []string) {
 		if cmd[0] == "SUBSCRIBE" {
 			answered.Add(1)
 		}

@@ -87,6 +87,11 @@ func (p *Proxy) Hold(match func(cmd []string) bool, mode ...Mode) *Held {
 	return &Held{p.Proxy.Hold(match, mode...)}
 }
 
+// See calls look with each command that passes, on a goroutine of the proxy.
+func (p *Proxy) See(look func(cmd []string)) {
+	p.Proxy.Hold(func(cmd []string) bool { look(cmd); return false })
+}
+
 // Wait waits until a command is held, and returns its name and arguments. In mode [Lost]
 // the client's connection is cut by then.
 func (h *Held) Wait(t testing.TB) (cmd []string) {
