@@ -140,9 +140,10 @@ func refused(votes, before []vote) (after int, r Reply, busy string) {
 // longer. If there are none, it waits for all.
 func TestMajority_RefusalSaysWhatToWaitFor(t *testing.T) {
 	for _, test := range []struct {
-		what, before, votes string
-		after               int
-		busy                string
+		what          string
+		before, votes string // of the try before, and of this one: see ballot
+		after         int    // as many votes the try is refused; 0: never
+		busy          string // the servers for which the waiter waits
 	}{
 		{"a majority has granted it", "", "h + h + +", 0, ""},
 		{"a majority holds it", "", "h h h + +", 3, "1 2 3"},

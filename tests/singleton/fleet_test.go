@@ -148,6 +148,13 @@ func (n *node) send(from, to int64) {
 	}
 }
 
+// sendAs is send with a sender, which gets the answers.
+func (n *node) sendAs(sender *locktest.Probe, from, to int64) {
+	for i := from; i <= to; i++ {
+		n.Actors.Root.RequestWithCustomSender(n.proxy, wrapperspb.Int64(i), sender.Pid)
+	}
+}
+
 // awaitBegun waits until the instances have begun the numbers 1 to n, in order, each once.
 func (f *fleet) awaitBegun(n int64) {
 	f.t.Helper()

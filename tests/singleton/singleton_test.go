@@ -57,9 +57,7 @@ func TestSingleton_RefusesWhatNeverArrives(t *testing.T) {
 	f.node(short).runs()
 	n := f.node(short).sends()
 	probe := n.Probe(t)
-	for i := range int64(3) {
-		n.Actors.Root.RequestWithCustomSender(n.proxy, wrapperspb.Int64(i+1), probe.Pid)
-	}
+	n.sendAs(probe, 1, 3)
 	locktest.Next[*wrapperspb.Int64Value](t, probe)
 	locktest.Next[*actor.DeadLetterResponse](t, probe)
 	locktest.Next[*wrapperspb.Int64Value](t, probe)
@@ -118,12 +116,10 @@ func TestProxy_WaitsForEver(t *testing.T) {
 		}
 	})
 	probe := sender.Probe(t)
-	for m := range int64(3) {
-		sender.Actors.Root.RequestWithCustomSender(sender.proxy, wrapperspb.Int64(m+1), probe.Pid)
-	}
+	sender.sendAs(probe, 1, 3)
 	locktest.Await(t, "the first message", began)
 	sender.Actors.Root.Send(sender.proxy, &actor.DeadLetterResponse{}) // the gate seems to have gone
-	sender.Actors.Root.RequestWithCustomSender(sender.proxy, wrapperspb.Int64(4), probe.Pid)
+	sender.sendAs(probe, 4, 4)
 	close(end)
 	for range 4 {
 		locktest.Next[*wrapperspb.Int64Value](t, probe)
@@ -160,14 +156,10 @@ func TestProxy_RefusesAndReports(t *testing.T) {
 
 	patient := f.node(short).sends(lockkeeper.WithWait(time.Hour))
 	probe := patient.Probe(t)
-	for i := range int64(1001) {
-		patient.Actors.Root.RequestWithCustomSender(patient.proxy, wrapperspb.Int64(i), probe.Pid)
-	}
+	patient.sendAs(probe, 0, 1000)
 	locktest.Next[*actor.DeadLetterResponse](t, probe) // the last one
 	patient.Actors.Root.Stop(patient.proxy)
-	for i := range int64(100) { // some of them are in its mailbox when it stops
-		patient.Actors.Root.RequestWithCustomSender(patient.proxy, wrapperspb.Int64(i), probe.Pid)
-	}
+	patient.sendAs(probe, 0, 99) // some of them are in its mailbox when it stops
 	for range 1100 {
 		locktest.Next[*actor.DeadLetterResponse](t, probe)
 	}
