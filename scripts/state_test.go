@@ -194,7 +194,7 @@ for _, key in ipairs(all) do
 end
 return table.concat(lines, '\n')`
 
-// state reads a lock. Its times are in ms, and it has the TTL of the queue of a fair lock only if that is wanted.
+// state reads a lock. The state has the TTL of the queue of a fair lock only if that is wanted.
 func (d *db) state(t *testing.T, lock string, start time.Time, wantQueueTTL bool) string {
 	t.Helper()
 	parts := map[string]string{} // by label; "" is the lock itself
