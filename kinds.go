@@ -114,8 +114,8 @@ type RedLock struct{ home *System }
 //
 // A RedLock keeps working while a minority of its servers is down. A server that was recently started, flushed or
 // promoted may have forgotten locks, so it has no vote until the process has watched it for the length of
-// Config.Watchdog. So no lock is granted just after all servers have started or when they are first used. docs/kinds.md
-// and docs/guarantees.md describe the use of a RedLock and its limits.
+// Config.Watchdog. That is why no lock is granted just after all servers have started or when they are first used.
+// docs/kinds.md and docs/guarantees.md describe the use of a RedLock and its limits.
 func NewRedLock(systems ...*System) (*RedLock, error) {
 	var runtimes []*actors.Runtime
 	for _, s := range systems {

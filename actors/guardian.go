@@ -40,7 +40,7 @@ func (r *Runtime) startGuardian() {
 	g := &guardian{rt: r, children: map[string]*shell.Shell{}, started: make(chan struct{})}
 	// It must not run inside a lock actor that sends to it.
 	box := mailbox.NewSeparate
-	if len(r.cfg.Middleware) == 0 { // with middleware: the host's code reads the messages, and must not see the notes
+	if len(r.cfg.Middleware) == 0 { // otherwise the host's middleware reads the messages, and would see the notes
 		box = r.rules.NotingLives(box)
 	}
 	props := actor.PropsFromProducer(func() actor.Actor { return g },

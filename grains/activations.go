@@ -82,7 +82,7 @@ func (it *activation[P]) answered() []P {
 	return waiting
 }
 
-// begins reports whether a grain may begin a message; serves is the result of serves for its term.
+// begins reports whether a grain may begin a message; serves is the result of term.serves.
 func (it *activation[P]) begins(serves bool) bool { return serves && !it.stopping.Load() }
 
 // stopped is called when a grain has stopped, or could not be started. held says whether the lease of the term lasts.

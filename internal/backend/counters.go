@@ -9,7 +9,7 @@ import (
 )
 
 // Counter is the counter of a fenced lock's tokens, as far as this System knows it. All lock actors of the System that
-// draw from the counter share it: so the tokens of a fenced lock grow even if a MultiLock has drawn the last tokens.
+// draw from the counter share it, so the tokens of a fenced lock grow even if a MultiLock has drawn the last tokens.
 type Counter struct {
 	name string
 	// highest is the highest token that was drawn.

@@ -93,9 +93,9 @@ func (l *Ledger[C]) Receive(now time.Duration, proxy string, number uint64) bool
 }
 
 // Begin reports whether the instance handles a message that it has received, and returns the answer to the proxy.
-// mayHandle says whether the instance may handle messages. It reports false if the instance may not, if the proxy has
-// refused the message since, or if an earlier message is missing: messages are begun without gaps. A message that is
-// not begun counts as not received, so that it is sent again.
+// mayHandle says whether the instance may handle messages. Begin also reports false if the proxy has refused the
+// message since, or if an earlier message is missing, since messages are begun without gaps. A message that is not
+// begun counts as not received, so that it is sent again.
 func (l *Ledger[C]) Begin(now time.Duration, proxy string, number uint64, mayHandle bool) (GateState, bool) {
 	a := l.proxies[proxy]
 	switch {
