@@ -11,7 +11,6 @@ func (l *Lock) notifyLost(h hold, reason machine.Reason, detail string) {
 	l.effects.Add(machine.Effect{Kind: machine.NotifyLost, Ref: h.ref, Term: l.lease.term, Answer: machine.Answer{
 		HoldID: h.id, Reason: reason, Tokens: h.tokens, Detail: detail,
 	}})
-	l.failLeaseRequests(h.id, machine.Lost, detail)
 }
 
 // lose ends the lease and its holds, and notifies the holders. clean says that the key may still belong to this term in
@@ -22,6 +21,7 @@ func (l *Lock) lose(reason machine.Reason, detail string, clean bool) {
 	for h := range lost.all() {
 		l.notifyLost(h, reason, detail)
 	}
+	l.failLeaseRequests(func(uint64) bool { return true }, machine.Lost, detail)
 	if o := l.main; o.joins() {
 		l.queue.Push(o.request) // the reader has not joined yet
 	} else if o.kind == opCount {
@@ -132,6 +132,7 @@ func (l *Lock) endHold(h hold, ref any) {
 func (l *Lock) revokeHold(h hold, reason machine.Reason, detail string) {
 	l.lost.Add(h.id, reason)
 	l.notifyLost(h, reason, detail)
+	l.failLeaseRequests(h.is, machine.Lost, detail)
 	if l.main.kind == opCount && l.main.hold == h.id {
 		if reason != machine.Closed {
 			reason = machine.Lost

@@ -175,11 +175,11 @@ func (l *Lock) notifyBound(h hold) {
 	l.effects.Add(machine.Effect{Kind: machine.Bounded, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Bound: h.end()}})
 }
 
-// failLeaseRequests refuses the requests about the lease of a hold: for a renewal, and for another lease.
-func (l *Lock) failLeaseRequests(id uint64, reason machine.Reason, detail string) {
-	l.ensures = failIf(l, l.ensures, func(e ensure) bool { return e.hold == id }, reason, detail)
-	l.extensions = failIf(l, l.extensions, func(e extension) bool { return e.hold == id }, reason, detail)
-	if l.main.kind == opExtend && l.main.hold == id {
+// failLeaseRequests refuses the requests about the leases of some holds: for a renewal, and for another lease.
+func (l *Lock) failLeaseRequests(concerns func(hold uint64) bool, reason machine.Reason, detail string) {
+	l.ensures = failIf(l, l.ensures, func(e ensure) bool { return concerns(e.hold) }, reason, detail)
+	l.extensions = failIf(l, l.extensions, func(e extension) bool { return concerns(e.hold) }, reason, detail)
+	if l.main.kind == opExtend && concerns(l.main.hold) {
 		l.effects.Refuse(l.main.ref, machine.NotDone, reason, detail)
 		l.main.ref = nil
 	}

@@ -56,6 +56,9 @@ type hold struct {
 	tokens []int64
 }
 
+// is reports whether the hold has that id.
+func (h *hold) is(id uint64) bool { return h.id == id }
+
 // fixed reports whether the hold has a fixed lease.
 func (h *hold) fixed() bool { return h.leaseEnd != 0 }
 

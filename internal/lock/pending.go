@@ -77,7 +77,7 @@ func (l *Lock) dropPending(h hold) {
 			l.effects.Refuse(c.ref, machine.NotFreed, machine.NotHeld, "the hold was released before")
 		}
 	}
-	l.failLeaseRequests(h.id, machine.NotHeld, "the hold was released")
+	l.failLeaseRequests(h.is, machine.NotHeld, "the hold was released")
 }
 
 // reenter queues a re-entry of a hold, or refuses it.
