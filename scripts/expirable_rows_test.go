@@ -4,8 +4,9 @@ import "github.com/lockkeeper-go/lockkeeper/scripts"
 
 // The signs in these rows: see state_test.go.
 
-// permitsRow is a call of a script about permits. In the arguments of an acquire or a release, "ab" is a request or a
-// hold of two permits; with "reserve" the first request of an acquire waits.
+// permitsRow is a call of a script about permits. The arguments "30000 ab 5000 c" of an acquire are two requests: two
+// permits for 30 s, and one for 5 s; "reserve" comes first if the first request waits. "ab c" of a release are two
+// holds.
 type permitsRow struct {
 	name, before, args, reply, after, published string
 

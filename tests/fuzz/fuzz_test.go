@@ -1,3 +1,4 @@
+// Package fuzz_test gives a System any configuration, and its locks any name and times.
 package fuzz_test
 
 import (

@@ -1,3 +1,4 @@
+// Package semaphore_test tests semaphores and latches, by call and by message.
 package semaphore_test
 
 import (

@@ -1,3 +1,4 @@
+// Package topology_test tests locks on clusters, Sentinels and replicas, and the URLs that name them.
 package topology_test
 
 import (
