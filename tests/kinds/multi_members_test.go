@@ -45,7 +45,7 @@ func TestMultiLock_RefusesOneKeyTwice(t *testing.T) {
 }
 
 // The same, with a RedLock and a lock on one of its servers.
-func TestMultiLock_RefusesRedLockBesideItsKey(t *testing.T) {
+func TestMultiLock_RefusesARedLockAndItsKey(t *testing.T) {
 	t.Parallel()
 	var systems []*lockkeeper.System
 	var other *locktest.Site

@@ -227,7 +227,7 @@ func TestLeaderActor_StopsIfItIsResumedWithoutAChild(t *testing.T) {
 }
 
 // A child that crashes is restarted although a subscriber to the event stream blocks or panics over that.
-func TestLeaderActor_RestartsItsChildBesideABadSubscriber(t *testing.T) {
+func TestLeaderActor_RestartsItsChildDespiteABadSubscriber(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"blocks", "panics"} {
 		t.Run(how, func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestLeaderActor_RestartsItsChildBesideABadSubscriber(t *testing.T) {
 
 // A leader leads again after a loss although its child was handling its Stopped then, and a subscriber to the event
 // stream blocks over letters to actors that are no longer registered.
-func TestLeaderActor_LeadsAgainBesideABadSubscriber(t *testing.T) {
+func TestLeaderActor_LeadsAgainDespiteABadSubscriber(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	gate := make(chan struct{})

@@ -221,7 +221,7 @@ func TestName_HasOneKindAtATime(t *testing.T) {
 }
 
 // Permits can be released although a lock of that name was tried.
-func TestSemaphore_ReleaseWorksBesideAnotherKind(t *testing.T) {
+func TestSemaphore_ReleaseWorksAfterAnotherKind(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	k.Do(t, "SET", k.LockName, "1")

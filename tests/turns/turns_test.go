@@ -174,7 +174,7 @@ func TestTurns_ForeignClientHasItsShare(t *testing.T) {
 
 // One goroutine that takes the lock again and again is never in the wait queue when it releases it, and its next request
 // comes sooner than the request of a foreign client, which is far away. They have the lock in turn all the same.
-func TestTurns_ForeignClientHasItsShareBesideOneGoroutine(t *testing.T) {
+func TestTurns_ForeignClientHasItsShareWithOneGoroutine(t *testing.T) {
 	for _, kind := range []string{"plain", "fenced"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
