@@ -47,7 +47,7 @@
 -- Most wait queues are empty. A script calls size_of, and wait_queue only if it must, so that an empty one costs one
 -- command. For the same reason, the functions of a queue are closures, which are made when it is opened. As functions
 -- of the whole script, with the queue as an argument, they are no faster, and cost every script that finds it empty.
--- Where most scripts about a queue end is written out a second time, without all this: confirm_entry.lua and
+-- What scripts do most often with a queue is written a second time, without these functions: in confirm_entry.lua and
 -- transfer_to_first.lua.
 
 -- The form of a client, in lower case.
