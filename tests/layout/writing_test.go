@@ -34,10 +34,12 @@ func TestWords_NameWhatActs(t *testing.T) {
 		`|\bunacked\b|\blocks? that stays?\b|\b(?:leases?|locks?|permits?) (?:is|are|was|were) (?:handed|passed) on\b`)
 	// In prose: write the noun again, and "no longer".
 	indirect := regexp.MustCompile(`\b(?:that|those) of\b|\b(?:any|no) more\b`)
+	// In prose: next to, alongside, with, among or besides; usually; "for example while"; a path, or how.
+	vague := regexp.MustCompile(`\bbeside\b|\bmostly\b|\bas while\b|\bthe way of\b`)
 	// parts are looked for first, since this is faster than the expressions.
 	parts := []string{
 		"body", "one", "ever", "strange", "note", "who", "expire", "works", "stand", "told", "unacked", "that stay", "ed on",
-		"that of", "those of", "any more", "no more",
+		"that of", "those of", "any more", "no more", "beside", "mostly", "as while", "the way of",
 	}
 	exempt := []string{ // from unclear: folders and files
 		"tests/layout/writing_test.go", "tests/locks/spawn_test.go", "tests/semaphore/asleep_test.go", "tests/topology/replicas_permits_test.go",
@@ -60,6 +62,9 @@ func TestWords_NameWhatActs(t *testing.T) {
 			}
 			if phrase := indirect.FindString(prose(name, line)); phrase != "" && name != "tests/layout/writing_test.go" {
 				t.Errorf("%s:%d: %q: write the noun again, or \"no longer\"", name, i+1, phrase)
+			}
+			if word := vague.FindString(prose(name, line)); word != "" && name != "tests/layout/writing_test.go" {
+				t.Errorf("%s:%d: %q: say where, when or how in a plainer word", name, i+1, word)
 			}
 			if isIn(exempt) {
 				continue
