@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/robustness/faults"
@@ -163,7 +164,7 @@ func (r *run) round(w *faults.World, n int) (*judge.Verdict, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	v := judge.Judge(happened.Span, happened.Processes, happened.Faults,
+	v := judge.Judge(happened.Span, happened.Processes, slices.Concat(happened.Counters, happened.Faults),
 		happened.Stuck, happened.Ended, happened.Left, happened.Permits, r.limits)
 	for _, key := range happened.Changed {
 		v.Violations = append(v.Violations, judge.Violation{Check: "a foreign key is not changed", At: happened.To, Detail: key})

@@ -41,6 +41,8 @@ type World struct {
 	clients []*client
 	procs   int // numbers the processes
 	round   round
+	// counters are the faults of the last round that set the tokens of a fenced lock: the clients may still know them.
+	counters []history.Fault
 	// faultOrder is the order of the next faults.
 	faultOrder []int
 }
@@ -159,6 +161,8 @@ type Round struct {
 	history.Span
 	Processes []*history.Process
 	Faults    []history.Fault
+	// Counters are faults of the round before that set the tokens of a fenced lock: the clients may still know them.
+	Counters []history.Fault
 	// Stuck are the processes that did not come to rest: some request was not answered.
 	Stuck []int
 	// Ended are the processes that ended by themselves.
@@ -173,7 +177,8 @@ type Round struct {
 
 // End stops the traffic, and returns what happened.
 func (w *World) End() (*Round, error) {
-	r := &Round{Faults: w.round.faults}
+	r := &Round{Faults: w.round.faults, Counters: w.counters}
+	w.counters = slices.DeleteFunc(slices.Clone(w.round.faults), func(f history.Fault) bool { return !traffic.IsEdgeOf(traffic.Fenced, f.Lock) })
 	for _, f := range r.Faults { // a command from during a takeover, which its client has given up, may take a lock for a lease
 		if f.Takeover {
 			time.Sleep(f.To + w.plan.Lease() - history.Now())

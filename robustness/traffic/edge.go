@@ -3,6 +3,7 @@ package traffic
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
@@ -24,6 +25,11 @@ const (
 // EdgeName is the name of a kind that is in use now, or of a later one.
 func EdgeName(kind Kind, after int) string {
 	return fmt.Sprintf("%s-%s-%d", Edge, kind, int(history.Now()/edgeAge)+after)
+}
+
+// IsEdgeOf reports whether EdgeName has returned the name for a kind.
+func IsEdgeOf(kind Kind, name string) bool {
+	return strings.HasPrefix(name, fmt.Sprintf("%s-%s-", Edge, kind))
 }
 
 // atEdge uses a fenced lock, a semaphore or a latch whose number is near an edge.
