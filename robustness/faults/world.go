@@ -178,7 +178,9 @@ type Round struct {
 // End stops the traffic, and returns what happened.
 func (w *World) End() (*Round, error) {
 	r := &Round{Faults: w.round.faults, Counters: w.counters}
-	w.counters = slices.DeleteFunc(slices.Clone(w.round.faults), func(f history.Fault) bool { return !traffic.IsEdgeOf(traffic.Fenced, f.Lock) })
+	w.counters = slices.DeleteFunc(slices.Clone(w.round.faults), func(f history.Fault) bool {
+		return !traffic.IsEdgeOf(traffic.Fenced, f.Lock)
+	})
 	for _, f := range r.Faults { // a command from during a takeover, which its client has given up, may take a lock for a lease
 		if f.Takeover {
 			time.Sleep(f.To + w.plan.Lease() - history.Now())
